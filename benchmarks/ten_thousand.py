@@ -5,8 +5,8 @@
 Writes a study of made-up numbers straight into the tables of a fresh SQLite store, laid out as a driver leaves it: a
 run for each condition, with its replicates in tags, and a run for each replicate. The study file stands in the runs
 folder. Every command is a process of its own. First figures: they are to be drawn and stored in MLflow, whose import
-alone takes seconds. The last rows read the study as a command does whose store is no local file: through MLflow. Ratios
-are over the floor: a process of Python that does nothing but parse the lines of the study file.
+alone takes seconds. The last row reads the study as a command does that has no study file: through MLflow. Ratios are
+over the floor: a process of Python that does nothing but parse the lines of the study file.
 """
 
 import argparse
@@ -36,8 +36,9 @@ ROOT = Path(__file__).parents[1]
 MAKE = (
     "import pathlib, sys; from orchestrator.environment.settings import read_settings; "
     "from orchestrator.tracking.client import Tracking; from orchestrator.tracking.lease import StoreLease; "
-    "tracking = Tracking(read_settings()); tracking.open_experiment(sys.argv[1]); "
-    "lease = StoreLease(tracking, f'sweep {sys.argv[1]}'); lease.acquire(); lease.release(); "
+    "from orchestrator.tracking.lease_holder import FolderLeases; "
+    "settings = read_settings(); Tracking(settings).open_experiment(sys.argv[1]); "
+    "lease = StoreLease(FolderLeases(settings), f'sweep {sys.argv[1]}'); lease.acquire(); lease.release(); "
     "pathlib.Path('token').write_text(lease.token)"
 )
 FLOOR = "import json, sys; found = [json.loads(line) for line in open(sys.argv[1])]"
@@ -45,7 +46,7 @@ READ = (
     "import pathlib, sys; from orchestrator.environment.settings import read_settings; "
     "from orchestrator.tracking.mlflow_reader import read_study; "
     "from mlflow import MlflowClient; client = MlflowClient(tracking_uri=read_settings().tracking_uri); "
-    "read_study(client, 'x', client.get_experiment_by_name(sys.argv[1]).experiment_id, pathlib.Path('through'))"
+    "read_study(client, 'x', client.get_experiment_by_name(sys.argv[1]).experiment_id)"
 )
 
 
@@ -84,15 +85,16 @@ def record(
 ) -> None:
     """Fills the tables and the study file."""
     drawn, params = random.Random(1), {k: str(v) for k, v in flatten(find_sweep(SWEEP).base).items()}
+    file.put("origin", "made up", dict.fromkeys(("commit", "packages", "command"), "made up"))
     start_ms = time.time_ns() // 1_000_000 - num_conditions
     for number in range(num_conditions):
         found, run_id = list(replicates(number, num_seeds, drawn)), f"{drawn.getrandbits(128):032x}"
         tags = {"ponderay.kind": "condition", "ponderay.condition": found[0].condition, "ponderay.state": "complete"}
-        file.put("condition", found[0].condition, {"settings": {}})
+        file.put("condition", found[0].condition, {"settings": {}, "config": params})
         for replicate in found:
             tags |= encode(replicate)
             place = {"condition": replicate.condition, "seed": replicate.seed}
-            file.put("replicate", replicate.key, place | to_record(replicate))
+            file.put("replicate", replicate.key, place | to_record(replicate) | {"origin": "made up"})
         metrics = {name.replace("@", "/"): value for name, value in found[0].metrics.items()}
         spread = {name + end: value for name, value in metrics.items() for end in ("", ".std", ".n")}
         updated = {"ponderay.updated": float(start_ms + number)}
@@ -194,8 +196,7 @@ def main() -> None:
                 arguments = (command, SWEEP, "--format", format)
                 found = [measure(folder, MAIN, *arguments) for _ in range(chosen.repeats)]
                 show(f"{command} --format {format}", found, floor_s)
-        show("read through MLflow, cold", [measure(folder, READ, SWEEP)], floor_s)
-        show("read through MLflow, warm", [measure(folder, READ, SWEEP) for _ in range(chosen.repeats)], floor_s)
+        show("read through MLflow's client", [measure(folder, READ, SWEEP) for _ in range(chosen.repeats)], floor_s)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from orchestrator.pareto.control_line import BesideLine, beside_line
 from orchestrator.report.control_line_table import control_line_table
 from orchestrator.report.numerals import between, decimals, estimate, fixed, p_value, signed, with_interval
 from orchestrator.report.table import INTERVAL, Column, Table
-from orchestrator.results.named import points_named
+from orchestrator.results.lookup import find_points
 from orchestrator.results.points import points_of
 from orchestrator.results.study import Study
 from orchestrator.statistics import student
@@ -96,7 +96,7 @@ def _beside(
 ) -> tuple[BesideLine, ...]:
     every = points_of(study, objectives)
     points, beside = (
-        [point for one in given for point in points_named(study, every, one)] for given in (names, controls)
+        [point for one in given for point in find_points(study, every, one)] for given in (names, controls)
     )
     return beside_line(points, beside, objectives, others)
 

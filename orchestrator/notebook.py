@@ -1,32 +1,24 @@
 """Ponderay from a notebook: run a sweep, ask for its front, compare its conditions; `load` reads a study.
 
 `from_mlflow` and `Study.from_dataframe` make studies of results from elsewhere.
-
-Example:
-    >>> from orchestrator import notebook  # doctest: +SKIP
-    >>> study = notebook.run("asr.demo", smoke=True)  # doctest: +SKIP
-    >>> study.to_dataframe().groupby("condition")["per@stochastic"].describe()  # doctest: +SKIP
-    >>> [point.name for point in notebook.pareto(study).points if point.is_front]  # doctest: +SKIP
-    >>> [found.answer for found in notebook.compare(study, "surprisal", "random")]  # doctest: +SKIP
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from orchestrator.results.study import Study
-from orchestrator.tracking.load import load_configs_if_run, load_study, load_sweep
+from orchestrator.tracking.load import load_study
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
-    from orchestrator.pareto.membership import UncertainFront
+    from orchestrator.notebook_views import Comparisons, Front
     from orchestrator.report.answers import Answers
-    from orchestrator.results.comparison import Comparison
     from orchestrator.results.importance import Importance
-    from orchestrator.results.points import Point
     from orchestrator.results.question import Question
+    from orchestrator.results.validations import SeedCurve
     from orchestrator.statistics.pairwise import Test
     from search_spaces.sweep import Objective, Sweep
 
@@ -34,13 +26,16 @@ if TYPE_CHECKING:
 def load(sweep: str) -> Study:
     """What the sweep called `sweep` has produced so far.
 
+    Args:
+        sweep: a study's name, or the place of its sweep, such as `digits.py:sweep`.
+
     Raises:
-        InputError: if the sweep has not run.
+        InputError: if the sweep has not run, or there is none at the place.
 
     Example:
         >>> load("asr.demo").summary("surprisal", "per@stochastic")  # doctest: +SKIP
     """
-    return load_study(sweep)
+    return load_study(_sweep(sweep, smoke=False).name if ":" in sweep else sweep)
 
 
 def from_mlflow(
@@ -80,6 +75,45 @@ def from_mlflow(
     return read_foreign_study(settings, experiment, seed, condition, objectives, reference, test)
 
 
+def curves(study: Study | str, metric: str | None = None, condition: str | None = None) -> "tuple[SeedCurve, ...]":
+    """What replicates have reported in training, by step: a curve for each metric, condition and seed.
+
+    Of a metric that was reported more than 200 times it has 200 even steps, and every value near the end.
+
+    Args:
+        metric: default: every one.
+        condition: default: every one.
+
+    Raises:
+        InputError: if there is no such condition, or no replicate has reported the metric in training.
+
+    Example:
+        >>> for curve in curves("asr.demo", "valid_per", "surprisal"):  # doctest: +SKIP
+        ...     plt.plot(curve.steps, curve.values, label=f"seed {curve.seed}")
+    """
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.journal.study_file import name_of
+    from orchestrator.results.lookup import find_condition
+    from orchestrator.results.validations import SeedCurve
+    from orchestrator.tracking.curves import load_curves
+    from search_spaces.known_names import known_names
+
+    loaded = _loaded(study)
+    replicates = loaded.replicates if condition is None else loaded.of(find_condition(loaded, condition))
+    found = load_curves(loaded.sweep, replicates, read_settings(), None if metric is None else [metric])
+    made = [(one, found[name_of(one)]) for one in replicates if name_of(one) in found]
+    every = tuple(
+        SeedCurve(one.condition, one.seed, name, tuple(history), tuple(history.values()))
+        for one, kept in made
+        for name in kept.curves
+        if (history := kept.of(name))
+    )
+    if metric is not None and not any(curve.metric == metric for curve in every):
+        known = known_names(dict.fromkeys(curve.metric for curve in every), metric)
+        raise InputError(f"No replicate of {loaded.sweep} has reported {metric!r} in training; there are {known}.")
+    return tuple(curve for curve in every if metric in (None, curve.metric))
+
+
 def checkpoint(study: Study | str, condition: str, seed: int, evaluation: str | None = None) -> Path:
     """The best checkpoint of a complete replicate, as a local file; fetched where it is kept in a bucket.
 
@@ -106,6 +140,10 @@ def run(
     accept_code: bool = False,
     smoke: bool = False,
     retry: Sequence[str] = (),
+    seeds: int | Sequence[int] | None = None,
+    conditions: Sequence[str] = (),
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    set: Mapping[str, Any] | None = None,
 ) -> Study:
     """The study of `sweep`, a sweep or the name of a shipped one, once what was left of it has run on Ray.
 
@@ -116,6 +154,11 @@ def run(
         accept_code: go on beside results of another version of the trainable's code.
         smoke: the small size of a shipped sweep.
         retry: conditions whose failed replicates are tried again, whatever they failed by.
+        seeds: of each condition, or how many: 1 to N; default: the sweep's.
+        conditions: only these; default: all.
+        grid: every combination of these values by config path, instead of the sweep's conditions, or with each of
+            `conditions`.
+        set: values of config fields by path, in every condition.
 
     Raises:
         InputError: if the sweep, its data or its settings are wrong.
@@ -123,27 +166,37 @@ def run(
 
     Example:
         >>> from dataclasses import replace  # doctest: +SKIP
-        >>> study = run(replace(find_sweep("asr.demo", smoke=True), seeds=(1, 2)), cpus=2)  # doctest: +SKIP
+        >>> study = run("asr.demo", smoke=True, seeds=2, cpus=2)  # doctest: +SKIP
+        >>> study = run("digits.py:sweep", grid={"width": [8, 16], "lr": [0.1, 0.01]})  # doctest: +SKIP
     """
     from orchestrator.console.printing import out
     from orchestrator.environment.settings import read_settings
     from orchestrator.run import run as run_sweep
+    from search_spaces.grids import with_grid
+    from search_spaces.sweep import refuse_computed
 
     settings, found = read_settings(), _sweep(sweep, smoke)
+    if grid:
+        found = with_grid(found, grid, conditions)
+    found = found.with_values(set or {})
+    if seeds is not None:
+        found = replace(found, seeds=tuple(range(1, seeds + 1) if isinstance(seeds, int) else seeds), sequential=None)
+    if conditions and not grid:
+        found = found.of_conditions(conditions)
+    refuse_computed(found, set or {})
     outcome = run_sweep(found, settings, out, cpus, accept_code, retry=retry)
     if outcome.input_errors:
         raise InputError(outcome.input_errors[0])
     return load_study(found.name, settings)
 
 
-def pareto(
-    study: Study | str, objectives: "Sequence[Objective]" = (), reference: str | None = None
-) -> "UncertainFront":
+def pareto(study: Study | str, objectives: "Sequence[Objective]" = (), reference: str | None = None) -> "Front":
     """The front of a study, or of the sweep of that name, and how sure it is given so few seeds.
 
     Its `points` come by the first objective, those on the front of the means marked; `memberships`, in the same order,
     hold the share of resamples in which each is on the front and in which it dominates the reference, and the 95 %
     intervals of its means; `volume` is the hypervolume with its interval; `notes` is what to know of the seeds.
+    `to_dataframe()` is the front as a table, `plot()` as a figure of matplotlib; a notebook shows both.
 
     Args:
         objectives: two or three; default: the first three of the study's question, or of the shipped sweep of its name.
@@ -158,8 +211,11 @@ def pareto(
         >>> for point, membership in zip(front.points, front.memberships):  # doctest: +SKIP
         ...     print(point.name, membership.on_front, membership.standing)
     """
+    from orchestrator.notebook_views import Front
     from orchestrator.pareto.membership import uncertain_front
-    from orchestrator.results.named import condition_named, no_points
+    from orchestrator.report.answers import Answers
+    from orchestrator.results.lookup import find_condition, no_points
+    from orchestrator.results.question import Question
     from orchestrator.results.reference import Reference, find_reference
     from search_spaces.sweep import Sweep
 
@@ -167,7 +223,7 @@ def pareto(
     asked = _asked(loaded)
     chosen = _objectives(loaded, objectives)[:3]
     if reference is not None:
-        found = Reference(condition_named(loaded, reference))
+        found = Reference(find_condition(loaded, reference))
     elif isinstance(asked, Sweep):
         found = find_reference(asked, loaded)
     else:
@@ -175,16 +231,19 @@ def pareto(
     front = uncertain_front(loaded, chosen, found.name or None)
     if not front.points:
         raise no_points(loaded, chosen)
-    return replace(front, notes=(*filter(None, [found.note]), *front.notes))
+    front = replace(front, notes=(*filter(None, [found.note]), *front.notes))
+    question = Question(loaded.sweep, "", chosen, found.name, "welch", (), {})
+    return Front.of(Answers(question, loaded, front, (), ()))
 
 
 def compare(
     study: Study | str, a: str, b: str, objectives: "Sequence[Objective]" = (), test: "Test | None" = None
-) -> "tuple[Comparison, ...]":
+) -> "Comparisons":
     """Point `a` against point `b` of a study, or of the sweep of that name, in each objective.
 
     Each says the difference of the means with its interval, the tests with the smallest p they can reach, effect sizes,
-    and how many seeds the difference needs; their p-values are adjusted as one family.
+    and how many seeds the difference needs; their p-values are adjusted as one family. `to_dataframe()` is all of them
+    as a table.
 
     Args:
         a: a condition, with `@evaluation` where it has several evaluations; of a condition that is recorded with one
@@ -200,23 +259,34 @@ def compare(
         >>> for found in compare("asr.demo", "surprisal", "random"):  # doctest: +SKIP
         ...     print(found.metric, found.difference, found.interval, found.p_holm, found.answer)
     """
+    from orchestrator.notebook_views import Comparisons
     from orchestrator.pareto.front import front
+    from orchestrator.pareto.membership import UncertainFront
+    from orchestrator.report.answers import Answers
     from orchestrator.results import comparison
-    from orchestrator.results.made_elsewhere import TESTS
-    from orchestrator.results.named import no_points, points_named
+    from orchestrator.results.foreign_study import TESTS
+    from orchestrator.results.lookup import find_points, no_points
+    from orchestrator.results.question import Question
 
     loaded = _loaded(study)
     asked, chosen = _asked(loaded), _objectives(loaded, objectives)
     points = front(loaded, chosen)
     if not points:
         raise no_points(loaded, chosen)
-    left, right = (_point(name, points_named(loaded, points, name)) for name in (a, b))
+    found = [find_points(loaded, points, name) for name in (a, b)]
+    for name, own in zip((a, b), found, strict=True):
+        if len(own) > 1:
+            raise InputError(f"{name!r} has several evaluations; name one of {', '.join(p.name for p in own)}.")
+    (left,), (right,) = found
     if left == right:
         raise InputError(f"`a` and `b` must differ, but both are {left.name}; name another `b`.")
     if test not in (None, *TESTS):
         raise InputError(f"`test` must be {' or '.join(TESTS)}, but got {test!r}.")
     promised = test or (asked.test if asked else "welch")
-    return comparison.compare(left, right, chosen, promised, points)
+    made = comparison.compare(left, right, chosen, promised, points)
+    question = Question(loaded.sweep, "", tuple(chosen), right.condition, promised, (), {})
+    none = UncertainFront((), (), None, 0, is_exact=True, is_paired=True)
+    return Comparisons.of(Answers(question, loaded, none, made, ()))
 
 
 def report(study: Study | str, sweep: "Sweep | str | None" = None) -> "Answers":
@@ -232,9 +302,9 @@ def report(study: Study | str, sweep: "Sweep | str | None" = None) -> "Answers":
         >>> for verdict in report("asr.table2_timit").verdicts:  # doctest: +SKIP
         ...     print(verdict.claim.id, verdict.finding, verdict.reason)
     """
-    from orchestrator.environment.settings import read_settings
     from orchestrator.report.answers import answer
     from orchestrator.results.question import Question
+    from orchestrator.results.reference import recorded_question
 
     loaded = _loaded(study)
     asked = _sweep(sweep, smoke=False) if sweep else _asked(loaded)
@@ -242,7 +312,7 @@ def report(study: Study | str, sweep: "Sweep | str | None" = None) -> "Answers":
         raise InputError(f"{loaded.sweep} is no shipped sweep, so `sweep` must be given.")
     if isinstance(asked, Question):
         return answer(loaded, asked)
-    return answer(loaded, Question.of_study(asked, loaded, lambda: load_configs_if_run(loaded.sweep, read_settings())))
+    return answer(loaded, recorded_question(asked, loaded))
 
 
 def importance(sweep: "Sweep | str") -> "Importance":
@@ -262,8 +332,6 @@ def importance(sweep: "Sweep | str") -> "Importance":
     from orchestrator.scheduler.search_store import read_trials
 
     found = _sweep(sweep, smoke=False)
-    if found.search is None:
-        raise InputError(f"{found.name} must be a search to have parameters, but its conditions are listed.")
     return importance(read_trials(found, read_settings()))
 
 
@@ -291,14 +359,14 @@ def save_report(answers: "Answers", folder: Path | str, bundle: Path | str | Non
 
 def _loaded(study: Study | str) -> Study:
     if isinstance(study, str):
-        return load_study(study)
+        return load(study)
     if not isinstance(study, Study):
         raise InputError(f"`study` must be a Study or the name of a sweep that has run, but got {study!r}.")
     return study
 
 
 def _objectives(study: Study, given: "Sequence[Objective]") -> "tuple[Objective, ...]":
-    from orchestrator.results.named import check_objectives
+    from orchestrator.results.lookup import check_objectives
 
     if given:
         check_objectives(study, given)
@@ -309,33 +377,19 @@ def _objectives(study: Study, given: "Sequence[Objective]") -> "tuple[Objective,
     return asked.objectives
 
 
-def _point(name: str, found: "Sequence[Point]") -> "Point":
-    if len(found) > 1:
-        raise InputError(f"{name!r} has several evaluations; name one of {', '.join(point.name for point in found)}.")
-    return found[0]
-
-
 def _asked(study: Study) -> "Question | Sweep | None":
     """What says the question of a study: itself, or the shipped sweep of its name."""
-    return study.question or _shipped(study.sweep)
+    from orchestrator.tracking.named_sweep import find_answerable
 
-
-def _shipped(name: str) -> "Sweep | None":
-    """The sweep of that name, installed or recorded; None where it is neither."""
-    from orchestrator.environment.settings import read_settings
-    from search_spaces.find import find_sweep
-
-    try:
-        return find_sweep(name)
-    except InputError:
-        return load_sweep(name, read_settings())
+    return study.question or find_answerable(study.sweep)
 
 
 def _sweep(sweep: "Sweep | str", smoke: bool) -> "Sweep":
-    from search_spaces.find import find_sweep, of_program
+    from orchestrator.tracking.named_sweep import find_named
+    from search_spaces.find import of_program
 
     if isinstance(sweep, str):
-        return find_sweep(sweep, smoke)
+        return find_named(sweep, smoke)
     if smoke:
         raise InputError("`smoke` goes with the name of a sweep; give the sweep in its small size instead.")
     if getattr(getattr(sys.modules.get(sweep.trainable), "__spec__", None), "_initializing", False):

@@ -9,8 +9,9 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
@@ -19,6 +20,7 @@ from orchestrator.checks.check import Check, refuse_failed
 from orchestrator.checks.sweep import before_ray, check_places, check_secrets, read_fingerprints
 from orchestrator.cluster.address import refuse_silent, refuse_unusable
 from orchestrator.console.errors import RefusedError
+from orchestrator.console.printing import err
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import UnavailableError
 from orchestrator.results.outcome import Outcome
@@ -33,16 +35,18 @@ from orchestrator.scheduler.progress import ProgressView
 from orchestrator.scheduler.stop_request import StoppedError, Stopping, stop_on_sigterm
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.damage import is_damage
-from orchestrator.tracking.store import reason_of, unusable
+from orchestrator.tracking.store import has_store, reason_of, store_kind, store_mark, unusable
 from search_spaces.redaction import redacted_text, redacted_uri
 from search_spaces.sweep import Sweep
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.cluster.cluster_watch import ClusterWatch
+    from orchestrator.journal.study_file import StudyFile
     from orchestrator.scheduler.scheduler import Scheduler
     from orchestrator.tracking.client import Tracking
-    from orchestrator.tracking.lease import LeaseKeeper, StoreLease
+    from orchestrator.tracking.lease import LeaseKeeper, Leases, StoreLease
+    from orchestrator.tracking.lease_holder import Holder
     from orchestrator.worker.template import Template
 
 WRITE_AT_END_S: Final = 600.0
@@ -84,6 +88,8 @@ def run(
     refuse_silent()  # takes seconds; the fingerprint of a corpus, behind it, may take minutes
     _refuse(before_ray(sweep, settings, factory), console)
     refuse_unusable()  # of an address without a cluster `ray.init` would end the process itself
+    if not console.quiet:
+        err.print("Looking at what is recorded, and starting Ray ...")  # the first line; the next may be 20 s away
 
     with _leased(factory, console) as driver:
         from orchestrator.checks.nodes import on_nodes
@@ -171,20 +177,70 @@ def _refuse(checks: Iterable[Check], console: Console) -> None:
 def _leased(factory: TaskFactory, console: Console) -> "Iterator[_Driver]":
     """A driver that alone may run the sweep until the end of the block.
 
-    The lease comes before Ray: two drivers of one sweep would start two clusters, and the second for nothing.
-    """
-    from orchestrator.tracking.client import Tracking
-    from orchestrator.tracking.lease import LeaseKeeper
+    The lease comes before Ray: two drivers of one sweep would start two clusters, and the second for nothing. Where the
+    store is an SQLite file the lease is a lock, and MLflow opens the file meanwhile; nothing waits for the tables of
+    one that nobody has made yet.
 
-    name, tracking, stopping = factory.sweep.name, Tracking(factory.settings), Stopping()
-    with stop_on_sigterm(), contextlib.closing(LeaseKeeper(tracking, stopping.lose)) as keeper:
+    Raises:
+        InputError: if the store cannot be used.
+        RefusedError: if another driver has the lease.
+    """
+    from orchestrator.journal.study_file import StudyFile, read_study_file
+    from orchestrator.tracking.lease import LeaseKeeper, ServerLeases
+    from orchestrator.tracking.lease_holder import EXPIRES_S, FolderLeases
+    from orchestrator.tracking.study_copy import bring_from_bucket
+
+    settings, stopping, name = factory.settings, Stopping(), factory.sweep.name
+    is_local, is_new = store_kind(settings.tracking_uri) == "sqlite", not has_store(settings.tracking_uri)
+    with stop_on_sigterm(), contextlib.ExitStack() as stack:
+        opened: Callable[[], Tracking] = cache(partial(_open, settings))
+        leases: Leases = FolderLeases(settings) if is_local else ServerLeases(opened(), settings)
+        keeper = stack.enter_context(contextlib.closing(LeaseKeeper(leases, stopping.lose)))
         lease = keeper.lease(f"sweep {name}")
-        with _must_answer(factory.settings.tracking_uri):
-            is_taken = lease.acquire_or_wait()
+        with _must_answer(settings.tracking_uri):
+            if not (is_taken := lease.acquire()):
+                holder = lease.holder()
+                wait = f"Waiting up to {EXPIRES_S:.0f} s to see whether {holder}, which has {name}, is alive ..."
+                console.print(wait, markup=False, soft_wrap=True)
+                is_taken = lease.acquire_or_wait()
         if not is_taken:
             raise RefusedError(f"{name} is already run by {lease.holder()}; wait for it or stop it.")
+        if is_local:
+            opened = stack.enter_context(ThreadPoolExecutor(1)).submit(opened).result
+        replicates, previous = settings.replicates(name), lease.previous
+        if url := settings.shared(replicates):
+            bring_from_bucket(url, replicates)
+        if is_local and not (previous or is_new) and read_study_file(replicates):  # an earlier version's
+            last = _older_holder(name, opened())  # before the file is touched, which would depose its driver
+            previous = last.token if last else ""
+        # At once: a driver that dies while Ray starts leaves a file of its own lease, which the next one goes on with.
+        file = StudyFile(replicates, previous, lease.token)
+        stack.callback(file.close)
         with ProgressView(console, name) as view:
-            yield _Driver(factory, tracking, keeper, view, stopping, lease)
+            yield _Driver(factory, opened, is_new, keeper, lease, file, view, stopping)
+
+
+def _older_holder(name: str, tracking: "Tracking") -> "Holder | None":
+    """Who had the sweep's lease in the store, where earlier versions kept it; None where nobody had.
+
+    Raises:
+        RefusedError: if a driver of an earlier version has it still.
+    """
+    from orchestrator.tracking.lease import StoreLease
+
+    holder = tracking.read_holder(name)
+    if holder and not holder.is_gone:
+        older = StoreLease(tracking, f"sweep {name}")
+        if not older.acquire_or_wait():
+            raise RefusedError(f"{name} is already run by {older.holder()}; wait for it or stop it.")
+        older.release()
+    return holder
+
+
+def _open(settings: Settings) -> "Tracking":
+    from orchestrator.tracking.client import Tracking
+
+    return Tracking(settings)
 
 
 @dataclass
@@ -192,11 +248,13 @@ class _Driver:
     """The holder of a sweep's lease, which alone writes what becomes of it."""
 
     factory: TaskFactory
-    tracking: "Tracking"
+    opened: Callable[[], "Tracking"]
+    is_new: bool
     keeper: "LeaseKeeper"
+    lease: "StoreLease"
+    file: "StudyFile"
     view: ProgressView
     stopping: Stopping
-    lease: "StoreLease"
     num_unwritten: int = 0
 
     @contextlib.contextmanager
@@ -204,25 +262,36 @@ class _Driver:
         self, capacity: Callable[[], Capacity], accept_code: bool, retry: Collection[str]
     ) -> "Iterator[Scheduler]":
         """A scheduler of what is left, whose tasks are recorded until the end of the block, however it ends."""
-        from orchestrator.journal.study_file import StudyFile
         from orchestrator.scheduler.conditions import source_of
         from orchestrator.scheduler.recorder import Recorder
         from orchestrator.scheduler.scheduler import Scheduler
+        from orchestrator.scheduler.study_notes import StudyNotes
+        from orchestrator.tracking.lease_holder import MIRRORED
+        from orchestrator.tracking.study_copy import StudyCopy, store_in_bucket, store_on_server
         from orchestrator.tracking.write_queue import WriteQueue
 
-        view, now = self.view, capacity()
+        settings, view, now = self.factory.settings, self.view, capacity()
         most = now.most or now
         factory = replace(self.factory, num_gpus=0 if math.isinf(most.num_gpus) else most.num_gpus)
-        queue = WriteQueue(view.note, self.keeper.holds_all, self.keeper.beat_now)
-        file = StudyFile(factory.settings.replicates(factory.sweep.name), self.lease.previous)
-        lose = self.stopping.lose
+        name, folder = factory.sweep.name, settings.replicates(factory.sweep.name)
+        is_local = store_kind(settings.tracking_uri) == "sqlite"
+        if is_local and not self.is_new:
+            _older_holder(name, self.opened())
+        queue = WriteQueue(view.note, self.keeper.holds_all, lambda: self.opened().takes_writes(name))
+        # A queue of its own, for each may be away without the other; that the bucket is, its workers say.
+        url, of_bucket, copies = settings.shared(folder), WriteQueue(lambda _: None), []
+        if not is_local:
+            copies.append(StudyCopy(folder, self.lease.token, queue, partial(store_on_server, self.opened(), name)))
+        if url:
+            copies.append(StudyCopy(folder, self.lease.token, of_bucket, partial(store_in_bucket, url)))
         try:
-            with _must_answer(factory.settings.tracking_uri):
-                recorder = Recorder(self.tracking, factory, queue, file, self.lease.token, view.note, lose)
+            with _must_answer(settings.tracking_uri):
+                notes = StudyNotes(self.file, factory, self.lease.token, view.note, self.stopping.lose, copies)
+                recorder = Recorder(self.opened, factory, queue, notes, view.note, self.is_new)
                 known = recorder.known
         except BaseException:
             queue.close()
-            file.close()
+            of_bucket.close()
             raise
         write_s = WRITE_AT_STOP_S
         try:
@@ -235,7 +304,7 @@ class _Driver:
             source = source_of(factory, most, view.note)
             earlier = EarlierResults(known, factory, accept_code, retry)
             scheduler = Scheduler(source, earlier, recorder, view, capacity, self.keeper.lease, self.stopping)
-            recorder.note_known()
+            notes.note_known(known, recorder.mirrored)
             scheduler.extend()  # first, so that what is refused leaves no trace in the store
             recorder.describe()
             yield scheduler
@@ -250,7 +319,17 @@ class _Driver:
                 raise StoppedError(self.stopping.reason) from None
             raise
         finally:
-            self.num_unwritten = recorder.close(write_s) if self.stopping.may_write else recorder.give_up()
+            try:
+                self.num_unwritten = recorder.close(write_s) if self.stopping.may_write else recorder.give_up()
+                with contextlib.suppress(OSError, InputError):  # then others ask the journals there, or MLflow
+                    of_bucket.drain(WRITE_AT_STOP_S if self.stopping.may_write else 0.0)
+            finally:
+                of_bucket.close()
+            if is_local and self.stopping.may_write and not self.num_unwritten:
+                with contextlib.suppress(Exception):  # without the note the next start asks MLflow
+                    number = self.opened().num_finished(name)
+                    if number is not None:
+                        self.lease.note(MIRRORED, f"{store_mark(settings.tracking_uri)} {number}")
 
     def outcome(self, scheduler: "Scheduler") -> Outcome:
         """What the sweep has come to, once its scheduler's block has ended."""
@@ -260,11 +339,11 @@ class _Driver:
 @contextlib.contextmanager
 def _must_answer(uri: str) -> Iterator[None]:
     """A block of calls of the tracking store before anything has begun: its absence is an error, and not waited out."""
-    from orchestrator.tracking.availability import is_unavailable
-
     try:
         yield
     except Exception as error:
+        from orchestrator.tracking.availability import is_unavailable
+
         if is_damage(error):
             raise InputError(unusable(uri, error)) from None
         if not is_unavailable(error):

@@ -52,6 +52,7 @@ from trainables.trial import Trial
 if TYPE_CHECKING:
     from orchestrator.notebook import checkpoint as checkpoint
     from orchestrator.notebook import compare as compare
+    from orchestrator.notebook import curves as curves
     from orchestrator.notebook import from_mlflow as from_mlflow
     from orchestrator.notebook import importance as importance
     from orchestrator.notebook import load as load
@@ -87,7 +88,7 @@ __all__ = [
 
 
 NOTEBOOK = (
-    "run", "load", "pareto", "compare", "report", "importance", "checkpoint", "from_mlflow", "save_report",
+    "run", "load", "pareto", "compare", "report", "importance", "curves", "checkpoint", "from_mlflow", "save_report",
 )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ KINDS: Final[Mapping[str, str]] = {
 SINGLE: Final[Mapping[str, str]] = {"search": "Search", "sequential": "Sequential", "resources": "Resources"}
 """What else a sweep may have, of one type each."""
 
-TEXTS: Final[Mapping[str, bool]] = {"description": True, "trainable": True, "claims": False, "declared_at": False}
+TEXTS: Final[Mapping[str, bool]] = {"description": False, "trainable": True, "claims": False, "declared_at": False}
 """What is text, and whether there must be some."""
 
 PAIRINGS: Final = ("none", "seeds")

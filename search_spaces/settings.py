@@ -17,6 +17,9 @@ C = TypeVar("C")
 MOST_CHARACTERS: Final = 40
 """Most characters of a value in a name."""
 
+MOST_OF_SETTING: Final = 500
+"""Most characters of a value that is recorded as set."""
+
 COUNTED: Final = re.compile(r",\d+ settings [0-9a-f]{8}\Z")
 """What ends a name that has no room for its settings."""
 
@@ -108,9 +111,36 @@ def condition_name(setting: Mapping[str, Any], num_digits: int = 12) -> str:
     )
 
 
+def same_name(typed: str, names: Collection[str]) -> str:
+    """The one of `names` that means what was typed: that text, or its values in other writing or order, 0.0 for 0.
+
+    What was typed itself where there is none.
+    """
+    if typed in names:
+        return typed
+    meant = _parts(typed)
+    return next((name for name in names if "=" in name and _parts(name) == meant), typed)
+
+
+def _parts(name: str) -> list[tuple[str, float | str]]:
+    parts: list[tuple[str, float | str]] = []
+    for part in name.split(","):
+        path, _, text = part.partition("=")
+        try:
+            parts.append((path, float(text)))
+        except ValueError:
+            parts.append((path, text))
+    return sorted(parts, key=lambda part: part[0])  # of two with one last word the order stays
+
+
 def text_of(value: Any) -> str:
     """A JSON-ready value as one types it behind `--set PATH=`."""
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def setting_texts(settings: Mapping[str, Any]) -> dict[str, str]:
+    """What `--set` changed in a condition, as text by config path."""
+    return {path: text_of(value)[:MOST_OF_SETTING] for path, value in sorted(settings.items())}
 
 
 def name_with(declared: str, settings: Mapping[str, Any], known: Collection[str], config: AnyConfig) -> str:

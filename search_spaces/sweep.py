@@ -18,6 +18,7 @@ from search_spaces.settings import (
     paths,
     reached_values,
     recorded_value,
+    same_name,
     with_all,
     with_base_value,
 )
@@ -179,6 +180,8 @@ class Sweep:
 
     def __post_init__(self) -> None:
         check_declaration(self)
+        if self.reference:
+            object.__setattr__(self, "reference", same_name(self.reference, [c.name for c in self.conditions]))
         _validate(self)
 
     @property
@@ -269,6 +272,7 @@ class Sweep:
             InputError: if there is none.
         """
         by_name = {c.declared: c for c in self.conditions} | {c.name: c for c in self.conditions}
+        name = same_name(name, by_name)
         if name not in by_name:
             known = known_names((c.name for c in self.conditions), name) if self.conditions else "none listed"
             raise InputError(f"{self.name} has no condition {name!r}; it has {known}.")

@@ -114,22 +114,24 @@ def check_mirror(runs: Path, replicates: Path) -> None:
     """Fails where MLflow's study in a runs folder, of a sweep whose runs have all ended, is another than the file's."""
     from orchestrator.journal.study_file import read_study_file
     from orchestrator.tracking.client import Tracking
-    from orchestrator.tracking.sqlite_reader import num_finished, read_holder
+    from orchestrator.tracking.load import load_holder
 
     content, settings = read_study_file(replicates), Settings(runs, f"sqlite:///{runs / 'mlflow.db'}")
     if content is None or not content.sweep:
         return
     name = content.sweep["name"]
     try:
-        holder = read_holder(settings.tracking_uri, name)
-        if not num_finished(settings.tracking_uri, name) or not holder or holder.token != content.sweep["lease"]:
+        holder = load_holder(name, settings)
+        if not holder or holder.token != content.sweep["lease"] or not Tracking(settings).num_finished(name):
             return
         mirrored = Tracking(settings).read_study(name)
     except InputError:  # a test has damaged it
         return
     study = content.study(name)
     assert sorted(map(repr, study.replicates)) == sorted(map(repr, mirrored.replicates))
-    assert study.settings == mirrored.settings
+    assert not study.unmirrored
+    assert (study.settings, study.configs) == (mirrored.settings, mirrored.configs)
+    assert study.origins == Tracking(settings).read_origins(name)
 
 
 @pytest.fixture

@@ -1,9 +1,12 @@
 """A model of the user's own in a file, and the real command in its folder."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+
+from typer.testing import CliRunner
 
 ROOT = Path(__file__).parents[1]
 
@@ -63,3 +66,24 @@ def ponderay(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "orchestrator", *arguments]
     options = {"cwd": folder, "env": environment, "capture_output": True, "text": True, "timeout": 300}
     return subprocess.run(command, **options, check=False)  # noqa: S603
+
+
+def of_a_page(line: str) -> tuple[str, str]:
+    """A command of a page without its remark, and what it prints in the working folder.
+
+    A sweep is run with two seeds of each condition, unless the line names CPUs; what asks about it is answered in this
+    process, which has loaded everything.
+    """
+    arguments = shlex.split(line, comments=True)
+    if arguments[0] in ("pareto", "compare", "report"):
+        from orchestrator.cli.main import app
+
+        result = CliRunner(env={"COLUMNS": "200"}).invoke(app, arguments, catch_exceptions=False)
+        code, printed = result.exit_code, result.output
+    else:
+        is_small = arguments[0] != "run" or "--cpus" in arguments
+        few = () if is_small else ("--seeds", "2", "--cpus", "2")
+        done = ponderay(Path.cwd(), *arguments, *few)
+        code, printed = done.returncode, done.stdout + done.stderr
+    assert code == 0, (line, printed[-4000:])
+    return " ".join(arguments[:2]), printed

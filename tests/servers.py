@@ -188,9 +188,9 @@ def tracking_server() -> Iterator[Server]:
             server.stop()
 
 
-@pytest.fixture
-def own_server() -> Iterator[Server]:
-    """One that the test starts, ends and damages as it likes."""
+@contextlib.contextmanager
+def unmade_server() -> Iterator[Server]:
+    """One in a new folder, ended at the end however it ended before."""
     with server_folder() as folder:
         server = Server(folder)
         try:
@@ -199,6 +199,13 @@ def own_server() -> Iterator[Server]:
             server.stop()
             for process in server.processes():
                 process.send_signal(signal.SIGKILL)
+
+
+@pytest.fixture
+def own_server() -> Iterator[Server]:
+    """One that the test makes, ends and damages as it likes."""
+    with unmade_server() as server:
+        yield server
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from orchestrator.cli.main import main
 
 READ_ONLY = {
     "sweeps", "sources", "show", "plan", "doctor", "status", "pareto", "curve", "compare", "report", "verify",
-    "analyse", "data check",
+    "analyse", "data check", "importance", "export", "checkpoint", "import",
 }  # fmt: skip
 NUM_CASES = 2 * 42
 

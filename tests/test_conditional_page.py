@@ -1,19 +1,16 @@
 """The page about conditional computation does what it says: its file, its commands, and its table of blocks."""
 
-import os
 import pkgutil
 import re
-import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.door import ROOT, of_a_page
 from tests.trainables.conditional.test_examples import PARTS
 from trainables import conditional
 
-ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/conditional.md").read_text()
 (SOURCE,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 COMMANDS = re.findall(r"^ponderay ([^\n]+)", PAGE, re.MULTILINE)
@@ -52,17 +49,9 @@ def test_the_file_reports_the_cost_that_paper_says(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_the_page_does_what_it_says(workplace):
     Path("routed.py").write_text(SOURCE)
-    printed = {}
-    for words in COMMANDS:
-        arguments = shlex.split(words, comments=True)
-        command, environment = (
-            [sys.executable, "-m", "orchestrator", *arguments],
-            os.environ | {"PYTHONPATH": str(ROOT)},
-        )
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
-        assert done.returncode == 0, (words, done.stdout[-2000:], done.stderr[-2000:])
-        printed[arguments[0]] = done.stdout
-    assert list(printed) == ["run", "pareto", "compare"]
-    assert "routed: 20 complete, 0 failed" in printed["run"]
-    assert "always_big" in printed["pareto"]
-    assert "surprisal" in printed["compare"]
+    printed = dict(of_a_page(line) for line in COMMANDS)
+    sys.modules.pop("routed", None)
+    assert list(printed) == [f"{command} routed.py:routed" for command in ("run", "pareto", "compare")]
+    assert "routed: 8 complete, 0 failed" in printed["run routed.py:routed"]
+    assert "always_big" in printed["pareto routed.py:routed"]
+    assert "surprisal" in printed["compare routed.py:routed"]

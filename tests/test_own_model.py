@@ -1,16 +1,13 @@
 """The page about models of one's own does what it says: its files and its commands, in its order, in a fresh folder."""
 
-import ast
-import os
 import re
-import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.door import ROOT, of_a_page
+
 PAGE = (ROOT / "docs/own-model.md").read_text()
 PART = re.compile(r"`(\w+\.py)`[^`\n]*:[^\n]*\n\n```python\n(.*?)^```|^ponderay ([^\n]+)", re.DOTALL | re.MULTILINE)
 SOURCES = [found[2] for found in PART.finditer(PAGE) if found[1]]
@@ -21,12 +18,6 @@ def test_every_block_of_python_is_one_of_its_files():
     assert len([line for line in SOURCES[0].splitlines() if line]) <= 20
 
 
-def test_the_block_for_another_library_parses():
-    (block,) = re.findall(r"^```py\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    assert [node.name for node in ast.parse(block).body] == ["ReportToTrial", "train"]
-    assert len([line for line in block.splitlines() if line]) <= 16
-
-
 @pytest.mark.slow
 def test_the_page_does_what_it_says(workplace):
     printed = {}
@@ -34,21 +25,18 @@ def test_the_page_does_what_it_says(workplace):
         if file:
             Path(file).write_text(source)
             continue
-        arguments = shlex.split(words, comments=True)
-        command, environment = (
-            [sys.executable, "-m", "orchestrator", *arguments],
-            os.environ | {"PYTHONPATH": str(ROOT)},
-        )
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
-        assert done.returncode == 0, (words, done.stdout[-2000:], done.stderr[-2000:])
-        printed[" ".join(arguments[:2])] = done.stdout
+        command, said = of_a_page(words)
+        printed[command] = said
+    sys.modules.pop("toy", None)
     assert list(printed) == [
         *(f"{command} toy.py:toy" for command in ("check", "run", "pareto", "compare", "report")),
         "train tested.py:tested",
+        "run ddp.py:widths",
         "train fit.py:degrees",
     ]
-    assert "toy: 15 complete, 0 failed" in printed["run toy.py:toy"]
+    assert "toy: 6 complete, 0 failed" in printed["run toy.py:toy"]
     assert "width=16" in printed["pareto toy.py:toy"]
     assert list(Path("runs/reports/toy").glob("*.html"))
     assert "accuracy@test" in printed["train tested.py:tested"]
+    assert "ddp: 2 complete, 0 failed" in printed["run ddp.py:widths"]
     assert "error" in printed["train fit.py:degrees"]

@@ -21,14 +21,14 @@ OWN_RAYS: Final = (
         f"tests/{name}.py"
         for name in (
             "integration/test_examples", "integration/test_jobs", "integration/test_overhead",
-            "integration/test_small_nodes", "test_conditional_page", "test_own_model", "test_ponderay",
+            "integration/test_small_nodes",
         )
     ),
     frozenset(
         f"tests/{name}.py"
         for name in (
-            "integration/test_command", "integration/test_lost_ray",
-            "integration/test_secrets", "integration/test_working_folder",
+            "integration/test_lost_ray", "integration/test_secrets", "integration/test_working_folder",
+            "test_conditional_page", "test_own_model", "test_ponderay",
         )
     ),
 )  # fmt: skip

@@ -1,4 +1,8 @@
-"""Checkpoint files: one torch archive each, loaded without unpickling code."""
+"""Checkpoint files: one torch archive each, loaded without unpickling code.
+
+What is written here is a file for a moment. `ReplicateFolder.keep` in `orchestrator.journal` keeps it, whole or not
+at all.
+"""
 
 import tempfile
 from collections.abc import Mapping

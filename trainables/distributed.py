@@ -36,8 +36,15 @@ def share() -> slice:
 
 
 def device() -> torch.device:
-    """The device of this process: the current CUDA device where there is one, else the CPU."""
-    return torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")
+    """The device of this process: the current CUDA device where there is one, else the CPU.
+
+    On the former recurrent and convolutional layers compute in single precision from here on, as all else does.
+    """
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    # By default cuDNN rounds what it multiplies to 10 bits (TF32), and a card would give other results than a CPU.
+    torch.backends.cudnn.allow_tf32 = False
+    return torch.device("cuda", torch.cuda.current_device())
 
 
 def wrap(model: nn.Module) -> nn.Module:

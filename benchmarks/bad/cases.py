@@ -72,6 +72,7 @@ ARGUMENTS: Final[Mapping[str, st.SearchStrategy[str]]] = {
     "what": _of(values.SWEEPS, ("a-file", "bad.zip", "cut.zip", "none.zip")),
     "path": _of(values.PLACES, (".", "folder.py")),
     "corpus": values.texts(),
+    "source": _of(values.PLACES, ("runs.csv", "a-file", "mlflow:none")),
 }
 
 SAME: Final = st.sampled_from(

@@ -1,4 +1,4 @@
-"""One thing that was looked at before a run, and the refusal where it failed."""
+"""What is looked at before a run, and the refusal where it failed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from orchestrator.console.errors import RefusedError
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at.
+    """The result of looking at one thing.
 
     Attributes:
         found: what was seen.
@@ -22,7 +22,7 @@ class Check:
     remedy: str = ""
 
     def line(self) -> str:
-        """All of it for people, without the state."""
+        """Name, sight and remedy for people, without the state."""
         return f"{self.name}: {self.found.rstrip('.')}. {self.remedy}".rstrip()
 
 

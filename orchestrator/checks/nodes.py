@@ -55,10 +55,14 @@ def on_nodes(settings: Settings, trainable: str | None) -> list[Check]:
     mark = settings.runs / f".ponderay-{uuid.uuid4().hex}"
     mark.write_bytes(b"ponderay")
     try:
-        answers = _ask(list(nodes), str(mark), settings.storage, trainable, root_of(trainable) if trainable else "")
+        work = (str(mark), settings.storage, trainable, root_of(trainable) if trainable else "")
+        answers = cluster_address.ask_nodes(_report, work, list(nodes))
     finally:
         mark.unlink()
-    reports = {nodes[node]: answer for node, answer in answers.items()}
+    reports = {  # a node that does not answer has a sentence that says why
+        nodes[node]: {"fault": answer, "versions": {}} if isinstance(answer, str) else answer
+        for node, answer in answers.items()
+    }
     return [
         check_shared_storage(settings.runs, reports),
         check_versions(versions(trainable), reports),
@@ -112,17 +116,11 @@ def check_shared_tracking(settings: Settings, num_nodes: int) -> Check:
 
 def versions(trainable: str | None) -> dict[str, str]:
     """What must be equal on all nodes, on this one: Python, torch, Ray, Ponderay's sources."""
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for package in ("torch", "ray"):
         with contextlib.suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found | ({f"code of {trainable}": code_version(trainable)} if trainable else {})
-
-
-def _ask(nodes: list[str], mark: str, storage: str, trainable: str | None, root: str) -> dict[str, dict[str, Any]]:
-    """The report of each node by its id; one that does not answer is a fault."""
-    answers = cluster_address.ask_nodes(_report, (mark, storage, trainable, root), nodes)
-    return {node: {"fault": said, "versions": {}} if isinstance(said, str) else said for node, said in answers.items()}
+            installed[package] = version(package)
+    return installed | ({f"code of {trainable}": code_version(trainable)} if trainable else {})
 
 
 def _report(mark: str, storage: str, trainable: str | None, root: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Final
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.journal.lines import Record
+from orchestrator.machine.processes import kill
 from orchestrator.scheduler.task import Task
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.worker.template import Template
@@ -78,10 +79,12 @@ def try_out(
         _run(task.work, None, None)
     work = factory.replicate(condition, sweep.seeds[0], needed).work
     whole, again, behind, cut = (_in(work, settings.runs / name) for name in ("whole", "again", "behind", "cut"))
-    for one in (whole, again):
+    for uninterrupted in (whole, again):
         tell(f"Running {work.label} to report {num_reports}")
-        _run(one, num_reports, None)
-    reported = _steps(whole)
+        _run(uninterrupted, num_reports, None)
+    reported = [record["step"] for record in _folder(whole).records() if record["kind"] == "metrics"]
+    if not reported:
+        raise InputError(f"{work.label} ended without a report; `train` must call `trial.report`.")
     killed_at = reported[max(0, len(reported) // 2 - 1)]
     tell(f"Running {work.label}, killed after step {killed_at}")
     _run(cut, None, killed_at)
@@ -109,16 +112,16 @@ def _another(factory: TaskFactory, condition: Condition, needed: Mapping[str, Ta
 
 
 def _run_as_forked(template: Template, work: Work, num_reports: int) -> None:
-    """As `run` does on a CPU, and ended after so many reports; how the replicate itself ends does not matter here."""
+    """Runs a replicate as `run` does on a CPU, and ends it after so many reports; how it ends does not matter here."""
     num_seen = 0
-    process = 0
+    process, started = 0, ""
 
     def send(record: Record) -> None:
-        nonlocal num_seen, process
-        process = record.get("pid", process)
+        nonlocal num_seen, process, started
+        process, started = record.get("pid", process), record.get("process_started", started)
         num_seen += record["kind"] == "metrics"
         if num_seen == num_reports and record["kind"] == "metrics" and not _is_last(work, record["step"]):
-            os.kill(process, signal.SIGKILL)
+            kill(process, started)  # which may have ended meanwhile
 
     template.run(work, send, {})
 
@@ -132,7 +135,7 @@ def differences(expected: Numbers, found: Numbers) -> Iterator[Difference]:
 
 
 def untimed(numbers: Numbers) -> Numbers:
-    """Those that a run repeats."""
+    """The numbers that a run repeats."""
     return {key: value for key, value in numbers.items() if not TIMED.search(key[1])}
 
 
@@ -144,20 +147,13 @@ def _folder(work: Work) -> ReplicateFolder:
     return ReplicateFolder(work.folder, {})
 
 
-def _steps(work: Work) -> list[int]:
-    found = [record["step"] for record in _folder(work).records() if record["kind"] == "metrics"]
-    if not found:
-        raise InputError(f"{work.label} ended without a report; `train` must call `trial.report`.")
-    return found
-
-
 def _numbers(work: Work) -> Numbers:
-    records = [one for one in _folder(work).records() if one["kind"] in ("metrics", "evaluation")]
-    return {(one["step"], name): value for one in records for name, value in one["metrics"].items()}
+    records = [record for record in _folder(work).records() if record["kind"] in ("metrics", "evaluation")]
+    return {(record["step"], name): value for record in records for name, value in record["metrics"].items()}
 
 
 def _run(work: Work, num_reports: int | None, kill_after: int | None) -> None:
-    """In a process of its own, until so many reports, or killed after a step, or to the end.
+    """Runs a replicate in a process of its own: until so many reports, or killed after a step, or to the end.
 
     Raises:
         InputError: if it fails.
@@ -168,8 +164,9 @@ def _run(work: Work, num_reports: int | None, kill_after: int | None) -> None:
         process.join()
     finally:
         process.kill()
-    if asides := [record["said"] for record in _folder(work).records() if record["kind"] == "set_aside"]:
-        raise InputError(f"{work.label} cannot go on from what it reported: {asides[0]}")
+    reasons = [record["said"] for record in _folder(work).records() if record["kind"] == "set_aside"]
+    if reasons:
+        raise InputError(f"{work.label} cannot go on from what it reported: {reasons[0]}")
     final = _folder(work).state()
     if final["state"] == "failed":
         raise InputError(f"{work.label} fails: {final['error']}")
@@ -193,13 +190,9 @@ def _work(work: Work, num_reports: int | None, kill_after: int | None) -> None:
             raise _EnoughError
 
     try:
-        execute(_in_a_new_session(work), send)
+        execute(work.model_copy(update={"attempt": f"{work.attempt} {os.getpid()}"}), send)  # a session of its own
     except _EnoughError:
         return
-
-
-def _in_a_new_session(work: Work) -> Work:
-    return work.model_copy(update={"attempt": f"{work.attempt} {os.getpid()}"})
 
 
 def _is_last(work: Work, step: int) -> bool:

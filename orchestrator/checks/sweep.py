@@ -1,5 +1,6 @@
 """What would go wrong, before it does: data, tracking, storage, disk, seeds and GPUs, looked at without Ray."""
 
+import contextlib
 import os
 import shutil
 import warnings
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.checks.check import Check
+from orchestrator.checks.exposure import before_run
 from orchestrator.cluster.address import names_cluster
 from orchestrator.cluster.ray_internals import JOB_VARIABLE
 from orchestrator.environment.places import existing, folder_fault, write_fault
@@ -17,12 +19,12 @@ from orchestrator.results.study import Study
 from orchestrator.scheduler.floors import of_prerequisites
 from orchestrator.scheduler.pruning import is_pruned
 from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.statistics.significance import least_paired_p, seeds_for_level
 from orchestrator.tracking import damage as tracking_damage
 from orchestrator.tracking import store as tracking_store
 from orchestrator.tracking.load import load_study
 from orchestrator.worker.trainable import load
 from search_spaces.redaction import redacted_setting, redacted_uri
-from search_spaces.resources import Resources
 from search_spaces.size import size_of
 from search_spaces.sweep import Condition, Sweep
 from trainables.config import flatten
@@ -32,18 +34,8 @@ from trainables.secret import variable_of
 LEVEL: Final = 0.05
 FLOOR_BYTES: Final = 1_000_000_000
 NETWORK_FILE_SYSTEMS: Final = (
-    "nfs",
-    "cifs",
-    "smb",
-    "lustre",
-    "ceph",
-    "gluster",
-    "beegfs",
-    "gpfs",
-    "afs",
-    "9p",
-    "fuse.",
-)
+    "nfs", "cifs", "smb", "lustre", "ceph", "gluster", "beegfs", "gpfs", "afs", "9p", "fuse.",
+)  # fmt: skip
 OF_COPY: Final = "is in the job's own copy of the sources, which Ray removes"
 OTHER_STORE: Final = (
     "Set PONDERAY_TRACKING_URI to sqlite:///FILE or to a server: http(s)://, postgresql:// or mysql://."
@@ -62,17 +54,17 @@ def before_ray(sweep: Sweep, settings: Settings, factory: TaskFactory | None = N
     Raises:
         InputError: as `read_fingerprints`.
     """
-    from orchestrator.checks.exposure import before_run
-
     factory = factory or TaskFactory(sweep, settings, num_gpus=0)
-    found = look(sweep, settings, read_fingerprints(factory))
-    return [*found, *check_floors(factory), *before_run(settings)]
+    checks = look(sweep, settings, read_fingerprints(factory))
+    return [*checks, *check_floors(factory), *before_run(settings)]
 
 
 def look(sweep: Sweep, settings: Settings, fingerprints: Mapping[str, str] | InputError) -> list[Check]:
     """The checks of `before_ray`, given the fingerprint of each condition's data or why there is none."""
-    tracking = check_tracking(settings)
-    study = None if tracking.state == "failed" else _read_study(sweep, settings)
+    tracking, study = check_tracking(settings), None
+    if tracking.state != "failed":
+        with contextlib.suppress(InputError):  # it has not run, or nobody can tell
+            study = load_study(sweep.name, settings)
     return [
         check_storage(settings),
         tracking,
@@ -90,23 +82,22 @@ def read_fingerprints(factory: TaskFactory) -> dict[str, str]:
     Raises:
         InputError: naming the first thing that is missing, broken or empty.
     """
-    sweep, found = factory.sweep, {}
+    sweep, fingerprints = factory.sweep, {}
     for condition in sweep.conditions or (Condition("base"),):
         factory.prerequisites(condition, sweep.seeds[0])
-        found[condition.name if sweep.conditions else ""] = factory.fingerprint(
-            sweep.trainable, sweep.config(condition, sweep.seeds[0])
-        )
-    return found
+        fingerprint = factory.fingerprint(sweep.trainable, sweep.config(condition, sweep.seeds[0]))
+        fingerprints[condition.name if sweep.conditions else ""] = fingerprint
+    return fingerprints
 
 
 def check_floors(factory: TaskFactory) -> list[Check]:
     """Whether prerequisites that are complete beat what needs no learning; nothing where none has a floor."""
-    found = of_prerequisites(factory)
-    if poor := [one.sentence for one in found if not one.is_beaten]:
+    floors = of_prerequisites(factory)
+    if poor := [floor.sentence for floor in floors if not floor.is_beaten]:
         remedy = "Train it longer or otherwise before others rely on it."
         more = f" ({len(poor) - 1} more prerequisites are no better)" if len(poor) > 1 else ""
         return [Check("prerequisites", "warning", f"{poor[0].rstrip('.')}{more}", remedy)]
-    return [Check("prerequisites", "ok", found[0].sentence.rstrip("."))] if found else []
+    return [Check("prerequisites", "ok", floors[0].sentence.rstrip("."))] if floors else []
 
 
 def check_places(settings: Settings) -> list[Check]:
@@ -116,15 +107,15 @@ def check_places(settings: Settings) -> list[Check]:
 
 def check_tracking(settings: Settings) -> Check:
     """Whether the tracking store is one that is supported, and answers within seconds."""
-    uri, shown = settings.tracking_uri, redacted_uri(settings.tracking_uri)
+    uri, address = settings.tracking_uri, redacted_uri(settings.tracking_uri)
     if refused := _check_tracking_place(settings):
         return refused
     if tracking_store.store_kind(uri) == "sqlite" and (
         reason := tracking_damage.place_fault(tracking_store.sqlite_file(uri))
     ):
-        return Check("tracking", "failed", f"{shown} cannot be used: {reason}", REPAIR)
+        return Check("tracking", "failed", f"{address} cannot be used: {reason}", REPAIR)
     if not tracking_store.has_store(uri):
-        return _warn_of_network(uri, f"{shown}, which the first run creates")
+        return _warn_of_network(uri, f"{address}, which the first run creates")
     fault = tracking_store.fault(uri)
     if fault:
         is_file = tracking_store.store_kind(uri) == "sqlite"
@@ -133,25 +124,25 @@ def check_tracking(settings: Settings) -> Check:
             remedy = REPAIR
         if "No module named" in fault:
             remedy = "Install the database's driver, which is that module."
-        return Check("tracking", "failed", f"{shown} cannot be used: {fault}", remedy)
-    return _warn_of_network(uri, f"{shown} answers")
+        return Check("tracking", "failed", f"{address} cannot be used: {fault}", remedy)
+    return _warn_of_network(uri, f"{address} answers")
 
 
 def _check_tracking_place(settings: Settings) -> Check | None:
     """Why nothing can be recorded at the store's address; None where that is not known yet."""
-    uri, shown = settings.tracking_uri, redacted_uri(settings.tracking_uri)
+    uri, address = settings.tracking_uri, redacted_uri(settings.tracking_uri)
     kind = tracking_store.store_kind(uri)
     if not kind:
-        return Check("tracking", "failed", f"{shown!r} is not a supported tracking store", OTHER_STORE)
+        return Check("tracking", "failed", f"{address!r} is not a supported tracking store", OTHER_STORE)
     if kind != "sqlite":
         return None
     file = tracking_store.sqlite_file(uri)
     if fault := folder_fault(file.parent) or write_fault(file.parent):
         remedy = OTHER_RUNS if file.is_relative_to(settings.runs) else OTHER_STORE
-        return Check("tracking", "failed", f"{shown} cannot be written: {fault}", remedy)
+        return Check("tracking", "failed", f"{address} cannot be written: {fault}", remedy)
     if _goes_with_job(file):
         remedy = "Set PONDERAY_TRACKING_URI on the cluster's machines, or by `submit --env PONDERAY_TRACKING_URI=URL`."
-        return Check("tracking", "failed", f"{shown} {OF_COPY}", remedy)
+        return Check("tracking", "failed", f"{address} {OF_COPY}", remedy)
     return None
 
 
@@ -189,10 +180,12 @@ def check_fingerprints(sweep: Sweep, fingerprints: Mapping[str, str] | InputErro
     if isinstance(fingerprints, InputError):
         return Check("data", "failed", str(fingerprints), "Correct the data, or name other data with `--set`.")
     replicates = study.replicates if study else ()
+    paths = sweep.search.space if sweep.search else ()
+    searches_data = any({"data", "spared"} & set(path.split(".")) for path in paths)
     for condition, fingerprint in fingerprints.items():
         recorded = {r.data_fingerprint for r in replicates if r.condition == condition or sweep.search}
         others = sorted(recorded - {"", fingerprint})
-        if sweep.search and others and fingerprint not in recorded and not _searches_data(sweep):
+        if sweep.search and others and fingerprint not in recorded and not searches_data:
             found = f"fingerprint {fingerprint}, but the trials so far have {', '.join(others)}"
             return Check(
                 "data", "warning", found, "A new search starts; with the earlier data the old one would continue."
@@ -202,10 +195,6 @@ def check_fingerprints(sweep: Sweep, fingerprints: Mapping[str, str] | InputErro
             return Check("data", "failed", found, "Restore the earlier data, or set PONDERAY_RUNS to another folder.")
     distinct = list(dict.fromkeys(fingerprints.values()))
     return Check("data", "ok", f"fingerprint {', '.join(distinct)}" + (", as before" if replicates else ""))
-
-
-def _searches_data(sweep: Sweep) -> bool:
-    return any({"data", "spared"} & set(path.split(".")) for path in (sweep.search.space if sweep.search else ()))
 
 
 def check_disk(settings: Settings, sweep: Sweep | None = None, study: Study | None = None) -> Check:
@@ -231,10 +220,10 @@ def check_disk(settings: Settings, sweep: Sweep | None = None, study: Study | No
 
 
 def _num_pruned(sweep: Sweep, settings: Settings) -> int:
-    """Conditions that get no seed but their first; as none where Optuna's database cannot be read."""
+    """How many conditions get no seed but their first; 0 where Optuna's database cannot be read."""
     if not sweep.is_pruned:
         return 0
-    from orchestrator.scheduler.search_store import decisions
+    from orchestrator.scheduler.search_store import decisions  # loads Optuna
 
     try:
         return sum(map(is_pruned, decisions(sweep.name, settings).values()))
@@ -265,15 +254,15 @@ def check_seeds(sweep: Sweep) -> Check:
     condition under each of its evaluations in every objective, the smallest must reach .05 / m (Holm 1979). A smoke
     sweep promises nothing.
     """
-    from orchestrator.statistics.significance import least_paired_p, seeds_for_level
-
     n = len(sweep.seeds)
     if sweep.reference is None or len(sweep.conditions) < 2:
         return Check("seeds", "ok", f"{n}; no condition is compared with a reference")
     if size_of(sweep.name) == "smoke":
         return Check("seeds", "ok", f"{n}; a smoke sweep promises no test")
     if sweep.test == "paired_permutation":
-        m = _num_compared(sweep) * len(sweep.objectives)
+        trainable = load(sweep.trainable)
+        others = [sweep.config(c, sweep.seeds[0]) for c in sweep.conditions if c.name != sweep.reference]
+        m = sum(max(1, len(trainable.evaluations(config))) for config in others) * len(sweep.objectives)
         enough, least_p = seeds_for_level(LEVEL, num_comparisons=m), least_paired_p(n)
         found = f"{n} pairs, {m} comparisons: the exact paired test reaches p = {min(1.0, m * least_p):.2g} at best"
         if m * least_p > LEVEL:
@@ -288,16 +277,15 @@ def check_seeds(sweep: Sweep) -> Check:
     return Check("seeds", "ok", f"{n} for Welch's test{note}")
 
 
-def _num_compared(sweep: Sweep) -> int:
-    """Points beside those of the reference: each condition under each of its evaluations."""
-    trainable = load(sweep.trainable)
-    others = (condition for condition in sweep.conditions if condition.name != sweep.reference)
-    return sum(max(1, len(trainable.evaluations(sweep.config(one, sweep.seeds[0])))) for one in others)
-
-
 def check_gpu(sweep: Sweep | None = None) -> Check:
     """Whether GPUs that are asked for in so many words are there, and whether torch sees those that are."""
-    wanted = max((_gpus_asked_for(one) for one in _resources(sweep)), default=0.0) if sweep else 0.0
+    wanted = 0.0
+    if sweep:
+        own = [condition.resources for condition in sweep.conditions]
+        own += [prerequisite.resources for prerequisite in sweep.prerequisites]
+        for resources in filter(None, [sweep.resources, *own]):
+            least = resources.resolve(0)  # where a replicate can do without a GPU, "auto" asks for none
+            wanted = max(wanted, least.min_workers * least.gpus_per_worker)
     if names_cluster():
         return Check("gpu", "ok", f"{wanted:g} a replicate, of the cluster" if wanted else "decided by the cluster")
     names = gpu_names()
@@ -316,7 +304,7 @@ def check_gpu(sweep: Sweep | None = None) -> Check:
 
 
 def gpu_names() -> list[str]:
-    """Those that torch sees; it is not asked, which takes seconds, where the machine shows no card."""
+    """The GPUs that torch sees; torch, which takes seconds to load, is left alone where the machine shows no card."""
     if not has_card():
         return []
     import torch
@@ -347,25 +335,6 @@ def file_system(path: Path) -> str:
     place = existing(path).resolve()
     fitting = [(folder, kind) for folder, kind in rows if place.is_relative_to(folder.replace("\\040", " "))]
     return max(fitting, key=lambda row: len(row[0]))[1] if fitting else ""
-
-
-def _read_study(sweep: Sweep, settings: Settings) -> Study | None:
-    """What the sweep has produced so far; None where it has not run, or nobody can tell."""
-    try:
-        return load_study(sweep.name, settings)
-    except InputError:
-        return None
-
-
-def _resources(sweep: Sweep) -> list[Resources]:
-    own = [condition.resources for condition in sweep.conditions] + [one.resources for one in sweep.prerequisites]
-    return [sweep.resources, *(resources for resources in own if resources)]
-
-
-def _gpus_asked_for(resources: Resources) -> float:
-    """GPUs without which a replicate cannot start; 0 where "auto" lets it do without."""
-    numbers = resources.resolve(0)
-    return numbers.min_workers * numbers.gpus_per_worker
 
 
 def _gigabytes(num_bytes: float) -> str:

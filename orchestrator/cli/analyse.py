@@ -50,7 +50,13 @@ def analyse(
 
     settings, sweep = read_settings(), find(name, smoke, None, None)
     load_study(sweep.name, settings)  # whether it has run is known before its analyses, which load torch
-    question = Question.of(sweep, analysis, _parse(option))
+    given: dict[str, tuple[str, ...]] = {}
+    for item in option or []:
+        word, sign, text = item.partition("=")
+        if not sign or not word:
+            raise InputError(f"--option must be NAME=VALUE, but got {item!r}.")
+        given[word] = (*given.get(word, ()), text)
+    question = Question.of(sweep, analysis, given)
     if each:
         if against:
             raise InputError("--each gives the numbers of one condition; ask for the other one's by themselves.")
@@ -63,10 +69,13 @@ def analyse(
         return
     filled = [column for column in rows[0] if any(row[column] is not None for row in rows)]
     headings = question.analysis.headings
-    shown = [_shown({column: row[column] for column in filled}, headings) for row in rows]
-    print_rows(shown, format, f"{sweep.name}, {condition}: {question.name}")
-    asked = {"against": against, "evaluation": evaluation, **question.options}
-    title = ".".join([sweep.name, condition, *_named(asked)])
+    readable = [_for_people({column: row[column] for column in filled}, headings) for row in rows]
+    print_rows(readable, format, f"{sweep.name}, {condition}: {question.name}")
+    title = ".".join([sweep.name, condition])
+    for word, value in {"against": against, "evaluation": evaluation, **question.options}.items():
+        for text in value if isinstance(value, tuple) else (value,):
+            if text is not None and not Path(text).is_file():  # a file shows in what is drawn
+                title += f".{word}={text}"
     from orchestrator.report.analysis_figures import AnalysisFigure
     from orchestrator.report.figure.analysis import draw, file_name
     from orchestrator.tracking.client import Tracking
@@ -81,39 +90,17 @@ def analyse(
     out.print(f"Figure: {path}", soft_wrap=True, markup=False)
 
 
-def _named(asked: dict[str, Any]) -> list[str]:
-    """What was asked, as a title names it; a file shows in what is drawn."""
-    pairs = [
-        (name, text)
-        for name, value in asked.items()
-        for text in (value if isinstance(value, tuple) else (value,))
-        if text is not None
-    ]
-    return [f"{name}={text}" for name, text in pairs if not Path(text).is_file()]
-
-
-def _parse(given: list[str] | None) -> dict[str, tuple[str, ...]]:
-    """The texts of each option."""
-    parsed: dict[str, tuple[str, ...]] = {}
-    for item in given or []:
-        name, sign, text = item.partition("=")
-        if not sign or not name:
-            raise InputError(f"--option must be NAME=VALUE, but got {item!r}.")
-        parsed[name] = (*parsed.get(name, ()), text)
-    return parsed
-
-
-def _shown(row: dict[str, Any], headings: Mapping[str, str]) -> dict[str, str]:
+def _for_people(row: dict[str, Any], headings: Mapping[str, str]) -> dict[str, str]:
     """The row with each mean and standard deviation in one column, under a short name."""
-    shown = {}
+    texts = {}
     for column, value in row.items():
         name = headings.get(column, "p (Holm)" if column == "p_holm" else column)
         if f"{column}_std" in row:
             spread = row[f"{column}_std"]
-            shown[name] = _readable(value) + (f" ± {_readable(spread)}" if spread is not None else "")
+            texts[name] = _readable(value) + (f" ± {_readable(spread)}" if spread is not None else "")
         elif not column.endswith("_std"):
-            shown[name] = _readable(value)
-    return shown
+            texts[name] = _readable(value)
+    return texts
 
 
 def _readable(value: object) -> str:

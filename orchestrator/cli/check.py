@@ -9,7 +9,7 @@ import typer
 
 from orchestrator.cli.options import Smoke, SweepName, Values, find
 from orchestrator.console.exit_codes import DONE, FAILED
-from orchestrator.console.printing import out
+from orchestrator.console.printing import out, say
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,18 +40,16 @@ def check(
     sweep = find(name, smoke, values, None)
     check_contract(sweep)
     out.print(f"contract ok: {sweep.name}, {sweep.num_conditions()} conditions, {sweep.trainable}", markup=False)
-    for found_secret in check_secrets(sweep):
-        out.print(f"Warning: {found_secret.line()}", markup=False, soft_wrap=True)
+    for warning in check_secrets(sweep):
+        out.print(f"Warning: {warning.line()}", markup=False, soft_wrap=True)
     with tempfile.TemporaryDirectory(prefix="ponderay-check-") as folder:
         settings = replace(read_settings(), runs=Path(folder), storage="")
 
-        def tell(what: str) -> None:
-            out.print(f"{what} ...", markup=False)
-
-        found = try_out(sweep, _chosen(sweep, condition), settings, reports, tell)
-        for one in of_prerequisites(TaskFactory(sweep, settings, num_gpus=0)):
-            out.print(f"{'' if one.is_beaten else 'Warning: '}{one.sentence}", markup=False, soft_wrap=True)
-    raise SystemExit(DONE if _say(found) else FAILED)
+        tried = _chosen(sweep, condition)
+        trials = try_out(sweep, tried, settings, reports, lambda text: out.print(f"{text} ...", markup=False))
+        for floor in of_prerequisites(TaskFactory(sweep, settings, num_gpus=0)):
+            out.print(f"{'' if floor.is_beaten else 'Warning: '}{floor.sentence}", markup=False, soft_wrap=True)
+    raise SystemExit(DONE if _print_answers(trials) else FAILED)
 
 
 def _chosen(sweep: "Sweep", name: str | None) -> "Condition":
@@ -64,32 +62,33 @@ def _chosen(sweep: "Sweep", name: str | None) -> "Condition":
     return sweep.conditions[0] if name is None else sweep.condition(name)
 
 
-def _say(found: "Trials") -> bool:
+def _print_answers(trials: "Trials") -> bool:
     """Prints all answers; whether all are good."""
-    if not _compared("repeated", "Seed every random stream from `config.seed`.", found.whole, found.again):
+    if not _print_comparison("repeated", "Seed every random stream from `config.seed`.", trials.whole, trials.again):
         out.print("resumed  not judged, because runs that nothing interrupts differ already", markup=False)
         return False
-    label = f"independent of what ran before (behind {found.before})"
+    label = f"independent of what ran before (behind {trials.before})"
     remedy = "Let no replicate read what another one keeps, as in a file, a cache or a running program."
-    is_independent = _compared(label, remedy, found.whole, found.behind)
-    if not found.has_checkpoint:
+    is_independent = _print_comparison(label, remedy, trials.whole, trials.behind)
+    if not trials.has_checkpoint:
         out.print("There was no checkpoint to go on from: a replicate that is cut off begins again.")
     remedy = "A checkpoint must hold all that the next step needs: optimiser, random generators, order of the data."
-    label = f"resumed (killed after step {found.killed_at})"
-    return _compared(label, remedy, found.whole, found.resumed) and is_independent
+    label = f"resumed (killed after step {trials.killed_at})"
+    return _print_comparison(label, remedy, trials.whole, trials.resumed) and is_independent
 
 
-def _compared(label: str, remedy: str, expected: "Numbers", numbers: "Numbers") -> bool:
+def _print_comparison(label: str, remedy: str, expected: "Numbers", numbers: "Numbers") -> bool:
     from orchestrator.checks.resumption import differences, untimed
 
     different, compared = list(differences(expected, numbers)), untimed(expected)
     if not different:
         steps, metrics = ({key[i] for key in compared} for i in (0, 1))
-        told = f"{label} ok: the values of {len(metrics)} metrics at {len(steps)} steps are equal in all digits"
-        out.print(told, markup=False, soft_wrap=True)
+        say(f"{label} ok: the values of {len(metrics)} metrics at {len(steps)} steps are equal in all digits")
         return True
     first = different[0]
     other = "missing" if first.found is None else repr(first.found)
-    told = f"{len(different)} of {len(compared)} numbers, first {first.metric} at step {first.step}: {first.expected!r}"
-    out.print(f"{label} differs in {told}, then {other}. {remedy}", markup=False, soft_wrap=True)
+    place = (
+        f"{len(different)} of {len(compared)} numbers, first {first.metric} at step {first.step}: {first.expected!r}"
+    )
+    say(f"{label} differs in {place}, then {other}. {remedy}")
     return False

@@ -1,7 +1,7 @@
 """The command `compare`: conditions against each other or against the reference, with what the seeds can show."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
     from orchestrator.pareto.control_line import BesideLine
     from orchestrator.pareto.equal_cost import EqualCost
-    from orchestrator.report.table import Column, Table
+    from orchestrator.report.table import Table
     from orchestrator.results.comparison import Comparison
     from orchestrator.results.points import Point
     from orchestrator.results.question import Question
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MAX_ROWS: Final = 60
 MAX_NOTES: Final = 20
 WIDEST: Final = 10_000
-SAID: Final = ("a", "b", "metric", "answer")
+FIRST_LINE: Final = ("a", "b", "metric", "answer")
 """Columns that the first line of a paragraph says."""
 
 First = Annotated[
@@ -85,52 +85,53 @@ def compare(
     its own cost: within each seed, by the straight line between the controls next to it in cost.
     """
     from orchestrator.environment.settings import read_settings
+    from orchestrator.pareto.equal_cost import unequal_costs
     from orchestrator.pareto.front import front
-    from orchestrator.results.named import no_points
+    from orchestrator.results.lookup import no_points
     from orchestrator.scheduler.item_errors import with_items
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     objectives = _objectives(sweep, metric, settings)
-    _check_one_rival({"B": b, "--reference": reference, "--line": ", ".join(line or ())})
+    given = {"B": b, "--reference": reference, "--line": ", ".join(line or ())}
+    rivals = [(kind, rival) for kind, rival in given.items() if rival]
+    if len(rivals) > 1:
+        (one, first), (other, second), *_ = rivals
+        raise InputError(f"{one} and {other} both name what A is compared with: {first} and {second}; leave one out.")
     with spinner(f"Reading {sweep.name}"):
-        also = partial(_named, sweep, [a, b, *(line or ())], reference)
+        also = partial(_never_hidden, sweep, [a, b, *(line or ())], reference)
         study, question = ask(sweep, settings, where, reference, also=also)
         study = with_items(with_curves(study, sweep, settings), settings)
     points = front(study, objectives)
     if not points:
         raise no_points(study, objectives)
     if line:
-        _show_line(_line_asked(study, points, objectives, a, line), study.sweep, line, objectives, format)
+        _show_line(_beside_line(study, points, objectives, a, line), study.sweep, line, objectives, format)
         return
     with spinner(f"Comparing {a or f'{len(points):,} conditions'}"):
-        found = _comparisons(question, study, points, objectives, a, b)
-        unequal = _unequal_costs(study, question, found)
+        comparisons = _comparisons(question, study, points, objectives, a, b)
+        # by the sweep's objectives, whatever metrics are compared
+        all_points = front(study, question.objectives)
+        names = {point.name for point in all_points}
+        pairs = [(pair.a, pair.b) for pair in comparisons if {pair.a, pair.b} <= names]
+        unequal = unequal_costs(pairs, all_points, question.objectives)
     if format is Format.table:
         for note in question.notes if b is None else filter(None, [question.shown_note]):
             say(note)
-    _show(question, study, found, unequal, format)
+    _show(question, study, comparisons, unequal, format)
 
 
-def _check_one_rival(rivals: Mapping[str, str | None]) -> None:
-    """Raises InputError where two things name what A is compared with."""
-    named = [(kind, rival) for kind, rival in rivals.items() if rival]
-    if len(named) > 1:
-        (one, first), (other, second), *_ = named
-        raise InputError(f"{one} and {other} both name what A is compared with: {first} and {second}; leave one out.")
-
-
-def _named(sweep: "Sweep", names: Sequence[str | None], reference: str | None, study: "Study") -> list[str]:
+def _never_hidden(sweep: "Sweep", names: Sequence[str | None], reference: str | None, study: "Study") -> list[str]:
     """The conditions that the user names, and the reference where no B does: --where hides none of these."""
-    from orchestrator.results.named import parts_of
+    from orchestrator.results.lookup import parts_of
     from orchestrator.results.reference import find_reference
 
     a, *rivals = names
-    if not any(rivals) and (found := find_reference(sweep, study, reference).name) in study.conditions:
-        rivals = [found]
+    if not any(rivals) and (own := find_reference(sweep, study, reference).name) in study.conditions:
+        rivals = [own]
     return [parts_of(study, name)[0] for name in (a, *rivals) if name]
 
 
-def _line_asked(
+def _beside_line(
     study: "Study",
     points: Sequence["Point"],
     objectives: Sequence["Objective"],
@@ -140,23 +141,26 @@ def _line_asked(
     """A, or every point but the controls, against the line through these, each under the point's own evaluation."""
     from orchestrator.pareto.control_line import beside_lines
     from orchestrator.pareto.equal_cost import has_cost
-    from orchestrator.results.named import points_named
+    from orchestrator.results.lookup import find_points
 
     if not has_cost(objectives):
         raise InputError(
             "--line needs an error, the first objective, and a cost to minimize, the second; name both by --metric."
         )
-    controls = [points_named(study, points, name) for name in line]
-    names = dict.fromkeys(one.name for own in controls for one in own)
-    asked = [point for point in (points_named(study, points, a) if a else points) if point.name not in names]
-    if not asked:
+    controls = [find_points(study, points, name) for name in line]
+    names = dict.fromkeys(point.name for own in controls for point in own)
+    rest = [point for point in (find_points(study, points, a) if a else points) if point.name not in names]
+    if not rest:
         raise InputError(f"--line names every point that is compared: {', '.join(names)}; name another A.")
-    beside = [{one.name: one for own in controls for one in [_under(point.evaluation, own)]} for point in asked]
-    return beside_lines([(point, [*own.values()]) for point, own in zip(asked, beside, strict=True)], objectives)
+    lines = []
+    for point in rest:
+        ends = [_under(point.evaluation, own) for own in controls]
+        lines.append((point, list({end.name: end for end in ends}.values())))
+    return beside_lines(lines, objectives)
 
 
 def _show_line(
-    found: "tuple[BesideLine, ...]",
+    points: "tuple[BesideLine, ...]",
     sweep: str,
     line: Sequence[str],
     objectives: Sequence["Objective"],
@@ -165,22 +169,11 @@ def _show_line(
     from orchestrator.report.control_line_table import control_line_sentence, control_line_table
     from orchestrator.report.table import for_programs
 
-    table = control_line_table(sweep, found, line, objectives)
+    table = control_line_table(sweep, points, line, objectives)
     if format is Format.table:
-        say(*(control_line_sentence(one, objectives) for one in found), *table.notes)
+        say(*(control_line_sentence(point, objectives) for point in points), *table.notes)
         return
     print(for_programs(table, format), end="")
-
-
-def _unequal_costs(study: "Study", question: "Question", found: "tuple[Comparison, ...]") -> "tuple[EqualCost, ...]":
-    """Of the compared points, by the sweep's objectives, whatever metrics are compared."""
-    from orchestrator.pareto.equal_cost import unequal_costs
-    from orchestrator.pareto.front import front
-
-    points = front(study, question.objectives)
-    names = {point.name for point in points}
-    pairs = [(one.a, one.b) for one in found if {one.a, one.b} <= names]
-    return unequal_costs(pairs, points, question.objectives)
 
 
 def _objectives(sweep: "Sweep", metrics: Sequence[str] | None, settings: "Settings") -> tuple["Objective", ...]:
@@ -209,7 +202,7 @@ def _comparisons(
     b: str | None,
 ) -> tuple["Comparison", ...]:
     from orchestrator.results.comparison import compare, compare_with_reference
-    from orchestrator.results.named import points_named
+    from orchestrator.results.lookup import find_points
 
     if b is None and not question.reference:
         both, name = "both" if a else "two", question.sweep
@@ -217,11 +210,14 @@ def _comparisons(
             question.reference_note
             or f"{name} names no reference; name {both} conditions: `ponderay compare {name} A B`."
         )
-    right = points_named(study, points, b or question.reference)
+    right = find_points(study, points, b or question.reference)
     if a is None:
         return compare_with_reference(points, right[0].condition, objectives, question.test, tied=question.tied)
-    left = points_named(study, points, a)
-    left, right = _same_evaluations(left, right)
+    left = find_points(study, points, a)
+    if len(left) == 1 < len(right):  # an evaluation against a condition: against its counterpart there
+        right = (_under(left[0].evaluation, right),)
+    elif len(right) == 1 < len(left):
+        left = (_under(right[0].evaluation, left),)
     if len(left) == 1 == len(right):
         if left == right:
             raise InputError(f"A and B must differ, but both are {left[0].name}; name another B.")
@@ -234,19 +230,8 @@ def _comparisons(
     return compare_with_reference(held, right[0].condition, objectives, question.test, points, question.tied)
 
 
-def _same_evaluations(
-    left: tuple["Point", ...], right: tuple["Point", ...]
-) -> tuple[tuple["Point", ...], tuple["Point", ...]]:
-    """Where one side has one evaluation and the other several, its counterpart among these."""
-    if len(left) == 1 < len(right):
-        right = (_under(left[0].evaluation, right),)
-    elif len(right) == 1 < len(left):
-        left = (_under(right[0].evaluation, left),)
-    return left, right
-
-
 def _under(evaluation: str, points: tuple["Point", ...]) -> "Point":
-    """The one of a condition's points that is compared with one under `evaluation`."""
+    """The point of a condition that is compared with a point under `evaluation`."""
     from orchestrator.results.points import counterpart
 
     own = {point.evaluation: point for point in points}
@@ -256,7 +241,7 @@ def _under(evaluation: str, points: tuple["Point", ...]) -> "Point":
 def _show(
     question: "Question",
     study: "Study",
-    found: "tuple[Comparison, ...]",
+    comparisons: "tuple[Comparison, ...]",
     unequal: "tuple[EqualCost, ...]",
     format: Format,
 ) -> None:
@@ -264,78 +249,59 @@ def _show(
     from orchestrator.pareto.membership import UncertainFront
     from orchestrator.report.answers import Answers
     from orchestrator.report.comparison_table import comparison_table
-    from orchestrator.report.equal_cost_table import equal_cost_sentence
+    from orchestrator.report.equal_cost_table import equal_cost_sentence, share_more
     from orchestrator.report.over_items_table import found_over_items, over_items_sentence
-    from orchestrator.report.table import for_programs
-    from orchestrator.report.training_table import training_sentences
+    from orchestrator.report.table import finite, for_programs
+    from orchestrator.report.training_table import standing_of, training_sentences
 
     no_front = UncertainFront((), (), None, 0, is_exact=True, is_paired=True)
-    table = comparison_table(Answers(question, study, no_front, found, ()))
+    table = comparison_table(Answers(question, study, no_front, comparisons, ()))
     if format is Format.table:
-        _show_to_people(table, found)
-        say(*training_sentences(study, [name for one in found for name in (one.a, one.b)]))
-        say(*[over_items_sentence(one) for one in found_over_items(study, found, question.test)][:MAX_NOTES])
-        for one in unequal[:MAX_NOTES]:
-            say(equal_cost_sentence(one))
+        _show_to_people(table, comparisons)
+        say(*training_sentences(study, [name for pair in comparisons for name in (pair.a, pair.b)]))
+        say(*[over_items_sentence(one) for one in found_over_items(study, comparisons, question.test)][:MAX_NOTES])
+        for pair in unequal[:MAX_NOTES]:
+            say(equal_cost_sentence(pair))
         if len(unequal) > MAX_NOTES:
             say(f"{len(unequal) - MAX_NOTES} more pairs do not cost the same; --format csv lists all.")
         return
-    print(for_programs(_with_endings(_with_costs(table, found, unequal), study, found), format), end="")
-
-
-def _with_endings(table: "Table", study: "Study", found: "tuple[Comparison, ...]") -> "Table":
-    """With how training ended of both."""
-    from orchestrator.report.training_table import standing_of
-
+    costs = {(pair.a, pair.b): tuple(map(finite, (share_more(pair), pair.line, pair.better))) for pair in unequal}
     rows = tuple(
-        (*row, standing_of(study, one.a), standing_of(study, one.b)) for row, one in zip(table.rows, found, strict=True)
+        (*row, *costs.get((c.a, c.b), (None,) * 3), standing_of(study, c.a), standing_of(study, c.b))
+        for row, c in zip(table.rows, comparisons, strict=True)
     )
-    return replace(table, columns=(*table.columns, "a_training", "b_training"), rows=rows)
+    columns = (*table.columns, "share_more", "line", "better", "a_training", "b_training")
+    print(for_programs(replace(table, columns=columns, rows=rows), format), end="")
 
 
-def _with_costs(table: "Table", found: "tuple[Comparison, ...]", unequal: "tuple[EqualCost, ...]") -> "Table":
-    """With what is said of pairs that do not cost the same, nothing for the others."""
-    from orchestrator.report.equal_cost_table import share_more
-    from orchestrator.report.table import finite
-
-    by_pair = {(one.a, one.b): tuple(map(finite, (share_more(one), one.line, one.better))) for one in unequal}
-    cells = (by_pair.get((one.a, one.b), (None, None, None)) for one in found)
-    rows = tuple((*row, *more) for row, more in zip(table.rows, cells, strict=True))
-    return replace(table, columns=(*table.columns, "share_more", "line", "better"), rows=rows)
-
-
-def _show_to_people(table: "Table", found: Sequence["Comparison"]) -> None:
+def _show_to_people(table: "Table", comparisons: Sequence["Comparison"]) -> None:
     """A table, or a paragraph for each comparison where it is too wide; then the notes."""
-    rows, columns = _readable(found), list(table.as_printed())
-    printed = _printed(table, columns, rows)
-    if Measurement.get(out, out.options.update(width=WIDEST), printed).maximum <= out.width:
-        out.print(printed)
-    else:
-        for i in rows:
-            say(f"{columns[0].texts[i]} against {found[i].b}, {found[i].metric}: {found[i].answer}")
-            facts = [f"{c.heading} {c.texts[i]}" for c in columns if c.by not in SAID and c.texts[i]]
-            out.print(Padding(Text(", ".join(facts)), (0, 0, 0, 2)))
-    if len(rows) < len(found):
-        say(f"{len(rows)} of {len(found):,} comparisons are shown, those decided first; --format csv lists all.")
-    for note in table.notes[:MAX_NOTES]:
-        say(note)
-    if len(table.notes) > MAX_NOTES:
-        say(f"{len(table.notes) - MAX_NOTES} more warnings; --format csv lists all.")
-
-
-def _readable(found: Sequence["Comparison"]) -> Sequence[int]:
-    """Numbers of the comparisons that are shown: all of few, of many those decided, then those with the smallest p."""
-    if len(found) <= MAX_ROWS:
-        return range(len(found))
-    ranks = [(c.answer == "undecided", 1.0 if math.isnan(c.p_holm) else c.p_holm) for c in found]
-    return sorted(range(len(found)), key=lambda i: ranks[i])[:MAX_ROWS]
-
-
-def _printed(table: "Table", columns: Sequence["Column"], rows: Sequence[int]) -> PrintedTable:
+    rows, columns = _readable(comparisons), list(table.as_printed())
     printed = PrintedTable(title=Text(table.title))
     for column in columns:
         printed.add_column(Text(column.heading), justify="right" if column.is_number else "left", overflow="fold")
     for i in rows:
         style = "bold" if i in table.marked else ""
         printed.add_row(*(Text(column.texts[i]) for column in columns), style=style)
-    return printed
+    if Measurement.get(out, out.options.update(width=WIDEST), printed).maximum <= out.width:
+        out.print(printed)
+    else:
+        for i in rows:
+            pair = comparisons[i]
+            say(f"{columns[0].texts[i]} against {pair.b}, {pair.metric}: {pair.answer}")
+            facts = [f"{c.heading} {c.texts[i]}" for c in columns if c.by not in FIRST_LINE and c.texts[i]]
+            out.print(Padding(Text(", ".join(facts)), (0, 0, 0, 2)))
+    if len(rows) < len(comparisons):
+        say(f"{len(rows)} of {len(comparisons):,} comparisons are shown, those decided first; --format csv lists all.")
+    for note in table.notes[:MAX_NOTES]:
+        say(note)
+    if len(table.notes) > MAX_NOTES:
+        say(f"{len(table.notes) - MAX_NOTES} more warnings; --format csv lists all.")
+
+
+def _readable(comparisons: Sequence["Comparison"]) -> Sequence[int]:
+    """Numbers of the comparisons to print: all of few, of many those decided, then those with the smallest p."""
+    if len(comparisons) <= MAX_ROWS:
+        return range(len(comparisons))
+    ranks = [(c.answer in ("undecided", "equal"), 1.0 if math.isnan(c.p_holm) else c.p_holm) for c in comparisons]
+    return sorted(range(len(comparisons)), key=lambda i: ranks[i])[:MAX_ROWS]

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orchestrator.cli.options import Smoke, SweepName, Values, Where, ask, find_recorded
-from orchestrator.console.printing import Format, OutputFormat, out, print_rows
+from orchestrator.cli.paper_options import Labels, Log, LogAxes, OutputFormat, PaperFormat, Size, parse_labels
+from orchestrator.console.printing import Format, out, print_rows
 from orchestrator.console.spinner import spinner
 from search_spaces.known_names import known_names
 from trainables.errors import InputError
@@ -28,12 +29,16 @@ def curve(
     over: Annotated[
         str | None, typer.Option(metavar="PATH", help="The config path of the number; default: the first that varies.")
     ] = None,
-    format: OutputFormat = Format.table,
+    format: OutputFormat = PaperFormat.table,
+    log: Log = LogAxes.none,
+    size: Size = 85.0,
+    label: Labels = None,
 ) -> None:
     """Print any metric against a number that the sweep varies over three values or more, and draw it as PNG.
 
     One line stands for the conditions that differ in this number alone. json and csv have the columns path, metric,
-    group, value (null for the reference where it has no such number), mean, std, n, low and high (95 %).
+    group, value (null for the reference where it has no such number), mean, std, n, low and high (95 %). With --format
+    pdf, svg or png it draws a figure for a paper instead.
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.report.figure.analysis import file_name
@@ -41,17 +46,29 @@ def curve(
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     study, question = ask(sweep, settings, where, None)
-    found = _found(study, question, metric or question.objectives[0].metric, over)
-    rows = _rows(found) if format is not Format.table else [_short(row) for row in _rows(found)]
-    print_rows(rows, format, f"{sweep.name}: {found.metric} against {found.path}", whole=("group",))
-    file = settings.figures / file_name(f"{sweep.name}.{found.metric.replace('@', '_at_')}", f"over.{found.path}")
+    chosen = _varied(study, question, metric or question.objectives[0].metric, over)
+    name_of_metric = f"{sweep.name}.{chosen.metric.replace('@', '_at_')}"
+    if format.printed is None:
+        from orchestrator.report.figure.paper import paper_curve, save_figure
+
+        file = settings.figures / file_name(name_of_metric, f"over.{chosen.path}.paper")
+        file = file.with_suffix(f".{format.value}")
+        save_figure(paper_curve(chosen, log.value, size, parse_labels(label)), file)
+        out.print(f"Figure: {file}", soft_wrap=True, markup=False)
+        return
+    lines = (*chosen.series, *chosen.references)
+    rows = [_row(chosen, line.name, point) for line in lines for point in line.points]
+    if format.printed is Format.table:
+        rows = [_short(row) for row in rows]
+    print_rows(rows, format.printed, f"{sweep.name}: {chosen.metric} against {chosen.path}", whole=("group",))
+    file = settings.figures / file_name(name_of_metric, f"over.{chosen.path}")
     with spinner("Drawing"):
-        draw(varied_figure(found), sweep.name, file)
-    if format is Format.table:
+        draw(varied_figure(chosen), sweep.name, file)
+    if format.printed is Format.table:
         out.print(f"Figure: {file}", soft_wrap=True, markup=False)
 
 
-def _found(study: "Study", question: "Question", metric: str, over: str | None) -> "Varied":
+def _varied(study: "Study", question: "Question", metric: str, over: str | None) -> "Varied":
     from orchestrator.results.varied import varied, varied_paths
 
     paths = varied_paths(question)
@@ -64,33 +81,21 @@ def _found(study: "Study", question: "Question", metric: str, over: str | None) 
     known = dict.fromkeys(part for name in study.metrics() for part in (name, name.partition("@")[0]))
     if metric not in known:
         raise InputError(f"{question.sweep} has no metric {metric!r}; it has {known_names(known, metric)}.")
-    found = varied(study, question, metric, path)
-    if found is None:
+    result = varied(study, question, metric, path)
+    if result is None:
         raise InputError(f"{question.sweep} has no {metric} of three values of {path} yet; run more of it.")
-    return found
-
-
-def _rows(found: "Varied") -> list[dict[str, Any]]:
-    return [_row(found, series.name, point) for series in (*found.series, *found.references) for point in series.points]
+    return result
 
 
 def _short(row: dict[str, Any]) -> dict[str, Any]:
-    """For people: six digits, nothing where there is no number, and no columns that the title says."""
+    """A row for people: six digits, nothing where there is no number, and no columns that the title says."""
     texts = {
         key: f"{cell:.6g}" if isinstance(cell, float) else "" if cell is None else cell for key, cell in row.items()
     }
     return {key: text for key, text in texts.items() if key not in ("path", "metric")}
 
 
-def _row(found: "Varied", group: str, point: "SeriesPoint") -> dict[str, Any]:
-    mean, std, n = point.summary.mean, point.summary.std, point.summary.n
-    numbers = {
-        "value": point.value,
-        "mean": mean,
-        "std": std,
-        "n": n,
-        "low": point.interval.low,
-        "high": point.interval.high,
-    }
+def _row(chosen: "Varied", group: str, point: "SeriesPoint") -> dict[str, Any]:
+    numbers = {"value": point.value} | vars(point.summary) | point.interval._asdict()
     plain = {key: number if math.isfinite(number) else None for key, number in numbers.items()}
-    return {"path": found.path, "metric": found.metric, "group": group} | plain
+    return {"path": chosen.path, "metric": chosen.metric, "group": group} | plain

@@ -36,15 +36,15 @@ def check(
     if fault := folder_fault(absolute(path)):
         raise InputError(f"PATH must be a folder that is or holds a corpus, but {fault}.")
     reports = []
-    for found in find_sets(path):
+    for subset in find_sets(path):
         files = track(
-            examine(found, textgrids), found.name, console=err, transient=True, disable=not sys.stderr.isatty()
+            examine(subset, textgrids), subset.name, console=err, transient=True, disable=not sys.stderr.isatty()
         )
-        reports.append(summarise(found, files))
+        reports.append(summarise(subset, files))
     is_table = format is Format.table
     print_rows([_row(report, is_table) for report in reports], format, str(path), whole=("set", "utterances"))
     for report in reports if is_table else ():
-        _say_more(report)
+        _print_more(report)
     if any(report.problems for report in reports):
         raise SystemExit(WRONG_INPUT)
 
@@ -60,7 +60,7 @@ def _row(report: "SetReport", is_table: bool) -> dict[str, Any]:
     return row | {"unknown_words": dict(report.unknown_words), "problems": list(report.problems)}
 
 
-def _say_more(report: "SetReport") -> None:
+def _print_more(report: "SetReport") -> None:
     out.print(f"{report.name}: fingerprint of its content {report.fingerprint}", markup=False)
     if report.unknown_words:
         listed = ", ".join(f"{word} ({count})" for word, count in report.unknown_words[:NUM_SHOWN])

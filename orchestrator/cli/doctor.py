@@ -46,6 +46,7 @@ def diagnose(sweep: "Sweep | None", settings: "Settings") -> "list[Check]":
     from orchestrator.checks import exposure
     from orchestrator.checks import nodes as node_checks
     from orchestrator.checks import sweep as sweep_checks
+    from orchestrator.scheduler.task_factory import TaskFactory
 
     ray = node_checks.check_ray()
     if sweep is None:
@@ -56,25 +57,19 @@ def diagnose(sweep: "Sweep | None", settings: "Settings") -> "list[Check]":
             sweep_checks.check_gpu(),
         ]
     else:
-        here = _of_sweep(sweep, settings)
+        try:
+            factory = TaskFactory(sweep, settings, num_gpus=0)
+            here = sweep_checks.look(sweep, settings, sweep_checks.read_fingerprints(factory))
+            here += sweep_checks.check_floors(factory)
+        except InputError as error:
+            here = sweep_checks.look(sweep, settings, error)
     is_writable = all(check.state != "failed" for check in here if check.name == "storage")
     nodes, dashboard = _of_nodes(ray, sweep, settings) if is_writable else ([], "")
     return [ray, *here, *nodes, *exposure.check_exposure(settings, dashboard)]
 
 
-def _of_sweep(sweep: "Sweep", settings: "Settings") -> "list[Check]":
-    from orchestrator.checks.sweep import check_floors, look, read_fingerprints
-    from orchestrator.scheduler.task_factory import TaskFactory
-
-    try:
-        factory = TaskFactory(sweep, settings, num_gpus=0)
-        return [*look(sweep, settings, read_fingerprints(factory)), *check_floors(factory)]
-    except InputError as error:
-        return look(sweep, settings, error)
-
-
 def _of_nodes(ray: "Check", sweep: "Sweep | None", settings: "Settings") -> "tuple[list[Check], str]":
-    """What the nodes of the cluster have to say, and its dashboard, where RAY_ADDRESS names one that answers."""
+    """The checks of the cluster's nodes, and its dashboard, where RAY_ADDRESS names a cluster that answers."""
     from orchestrator.checks import nodes as node_checks
     from orchestrator.checks.check import Check
     from orchestrator.cluster.address import joined, names_cluster

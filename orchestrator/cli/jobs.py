@@ -12,6 +12,7 @@ import typer
 from orchestrator.cli.options import (
     AcceptCode,
     Conditions,
+    Grid,
     MaxDeviceHours,
     Resources,
     Retry,
@@ -21,7 +22,7 @@ from orchestrator.cli.options import (
     Values,
     find,
 )
-from orchestrator.cluster.jobs import SUCCEEDED, Job, JobLogs, find_job, next_name, of_ponderay
+from orchestrator.cluster.jobs import SUCCEEDED, Job, JobLogs, find_job, follow_log, next_name, of_ponderay
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat, err, out, print_rows
 from orchestrator.machine.waiting import wait_until
@@ -74,6 +75,7 @@ def submit(
     values: Values = None,
     seeds: Seeds = None,
     conditions: Conditions = None,
+    grid: Grid = None,
     resources: Resources = None,
     accept_code: AcceptCode = False,
     retry: Retry = None,
@@ -107,33 +109,33 @@ def submit(
     The job runs `ponderay run` with the same options on the cluster's head. The cluster must ask for a token. With
     --slurm the job starts Ray on its own nodes, in this folder, and nothing is uploaded.
     """
-    from orchestrator.cluster.submission import Submission, entrypoint, named_variables, run_options
+    from orchestrator.cluster.submission import Submission, entrypoint, parse_variables, run_options
     from orchestrator.environment.settings import read_settings
     from orchestrator.worker.contract import check_contract
     from search_spaces.find import place_in_upload
 
     pods = (image, claim, workers, worker_cpus, worker_gpus)
-    is_for_kubernetes = kubernetes or any(one is not None for one in pods)
+    is_for_kubernetes = kubernetes or any(option is not None for option in pods)
     is_for_slurm = slurm or nodes is not None or bool(sbatch)
     if not (is_for_kubernetes or is_for_slurm or dry_run):
         from orchestrator.cluster.job_api import usable
 
         usable(address)  # before the sweep is loaded, which takes longer
-    named, settings = named_variables(variables), read_settings()
-    sweep = find(name, smoke, values, seeds, resources, conditions)
+    variables_of_job, settings = parse_variables(variables), read_settings()
+    sweep = find(name, smoke, values, seeds, resources, conditions, grid)
     check_contract(sweep)
     place, module = place_in_upload(sweep)
-    options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours, retry, conditions)
+    options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours, retry, conditions, grid)
     if is_for_slurm:
-        from orchestrator.cli.slurm import submit_to_slurm
-
         if not slurm or address or follow or is_for_kubernetes:
             rule = "--nodes and --sbatch go with --slurm, and --slurm goes with no option of another kind of cluster"
             raise InputError(f"{rule}: --address, --follow, and those of Kubernetes.")
-        here = Submission(sweep.name, entrypoint(name, options), named, name)  # its machines share this folder
-        submit_to_slurm(here, settings, nodes or 1, sbatch, dry_run)
+        here = Submission(
+            sweep.name, entrypoint(name, options), variables_of_job, name
+        )  # its machines share this folder
+        _send_to_slurm(here, settings, nodes or 1, sbatch, dry_run)
         return
-    submission = Submission(sweep.name, entrypoint(place, options), named, name)
+    submission = Submission(sweep.name, entrypoint(place, options), variables_of_job, name)
     if dry_run and not is_for_kubernetes:
         raise InputError("--dry-run prints what --slurm or --kubernetes would send; name one of them.")
     if is_for_kubernetes:
@@ -142,7 +144,7 @@ def submit(
             raise InputError(f"Ponderay only prints the manifest for Kubernetes, and kubectl sends it: {needed}.")
         _print_manifest(submission, place, image, workers or 1, worker_cpus or 4, worker_gpus or 0, claim)
         return
-    modules = [module, sweep.trainable, *(one.trainable for one in sweep.prerequisites)]
+    modules = [module, sweep.trainable, *(needed.trainable for needed in sweep.prerequisites)]
     _send(submission, settings, address, follow, modules)
 
 
@@ -151,18 +153,18 @@ def jobs(address: Address = None, format: OutputFormat = Format.table) -> None:
 
     Fields: job, sweep, state (PENDING, RUNNING, SUCCEEDED, FAILED, STOPPED), started (UTC), duration_s, message.
     """
-    found = _connect(address).jobs()
-    own = of_ponderay(found)
+    everything = _connect(address).jobs()
+    own = of_ponderay(everything)
     rows = [_row(job) for job in own]
     if format is not Format.table:
         print_rows(rows, format, title="")
     elif rows:  # whose names say the sweep
-        shown = [{field: value for field, value in row.items() if field != "sweep"} for row in rows]
-        print_rows(shown, format, title="Jobs", whole=("job", "state"))
+        short = [{field: value for field, value in row.items() if field != "sweep"} for row in rows]
+        print_rows(short, format, title="Jobs", whole=("job", "state"))
     else:
         out.print("This cluster has no sweep yet; `ponderay submit asr.demo` submits one.")
-    if format is Format.table and len(found) > len(own):
-        out.print(f"Other jobs of this cluster, not from Ponderay: {len(found) - len(own)}")
+    if format is Format.table and len(everything) > len(own):
+        out.print(f"Other jobs of this cluster, not from Ponderay: {len(everything) - len(own)}")
 
 
 def logs(which: Which, follow: Follow = False, address: Address = None) -> None:
@@ -188,7 +190,7 @@ def stop(which: Which, address: Address = None) -> None:
     api.stop(job.name)
     with spinner(f"Stopping {job.name}; it first records what it has"):
         job = _wait(api, job.name)
-    again = f"`{submit_again(job.entrypoint, job.variables, address, job.named)}` continues from there"
+    again = f"`{submit_again(job.entrypoint, job.variables, address, job.typed_name)}` continues from there"
     out.print(f"{job.name} has ended: {job.state}. Finished work is kept; {again}.", markup=False, soft_wrap=True)
 
 
@@ -199,14 +201,13 @@ def _print_manifest(
 
     if place.partition(":")[0].endswith(".py"):
         remedy = "install the sweep's package in the image, and name it by entry point or import path"
-        raise InputError(f"Nothing is sent to the pods, so they do not have {submission.named}; {remedy}.")
+        raise InputError(f"Nothing is sent to the pods, so they do not have {submission.typed_name}; {remedy}.")
     print(manifest(submission, Pods(image, num_workers, cpus, gpus, claim)))
 
 
 def _send(
     submission: "Submission", settings: "Settings", address: str | None, follow: bool, modules: list[str]
 ) -> None:
-    from orchestrator.cluster.submission import status_name
     from orchestrator.cluster.upload import find_upload, packed
 
     upload = find_upload(settings, modules=modules)
@@ -219,15 +220,36 @@ def _send(
         )
         out.print(f"Upload  {sent}, from {', '.join(map(str, upload.roots))}", markup=False, soft_wrap=True)
         api.submit(submission, name, package)
-    for word, command in (
-        ("Job", [name]),
-        ("Follow", ["ponderay", "logs", name, "--follow", *_where(address)]),
-        ("Stop", ["ponderay", "stop", name, *_where(address)]),
-        ("Status", ["ponderay", "status", *status_name(submission)]),
-    ):
-        out.print(f"{word:7} {shlex.join(command)}", markup=False, soft_wrap=True)
+    follow_again = ["ponderay", "logs", name, "--follow", *_where(address)]
+    _print_next(submission, name, follow_again, ["ponderay", "stop", name, *_where(address)])
     if follow:
         _follow(api, name, address)
+
+
+def _send_to_slurm(
+    submission: "Submission", settings: "Settings", num_nodes: int, given: list[str] | None, dry_run: bool
+) -> None:
+    """Prints the batch file, or sends it and says the job's number and what to type next."""
+    from orchestrator.cluster.slurm import DEFAULTS, batch_file, send, slurm_options
+
+    options = slurm_options(given)
+    text = batch_file(submission, settings, num_nodes, options)
+    if dry_run:
+        print(text)
+        return
+    job = send(text)
+    follow = [] if "output" in options else ["tail", "-F", DEFAULTS["output"].replace("%j", job)]
+    _print_next(submission, job, follow, ["scancel", "--batch", "--signal=TERM", job])
+
+
+def _print_next(submission: "Submission", job: str, follow: list[str], stop: list[str]) -> None:
+    """The job's name and the commands that a user may want next; none to follow it where that is not known."""
+    from orchestrator.cluster.submission import status_name
+
+    status = ["ponderay", "status", *status_name(submission)]
+    for word, command in {"Job": [job], "Follow": follow, "Stop": stop, "Status": status}.items():
+        if command:
+            out.print(f"{word:7} {shlex.join(command)}", markup=False, soft_wrap=True)
 
 
 def _where(address: str | None) -> list[str]:
@@ -241,8 +263,6 @@ def _connect(address: str | None) -> "RayJobs":
 
 
 def _follow(api: JobLogs, name: str, address: str | None) -> NoReturn:
-    from orchestrator.cluster.job_log import follow_log
-
     try:
         job = follow_log(api, name, _write)
     except KeyboardInterrupt:

@@ -16,13 +16,18 @@ from typer.core import TyperGroup
 from orchestrator.cli import data
 from orchestrator.cli.analyse import analyse
 from orchestrator.cli.check import check
+from orchestrator.cli.checkpoint import checkpoint
 from orchestrator.cli.compare import compare
 from orchestrator.cli.curve import curve
 from orchestrator.cli.doctor import doctor
+from orchestrator.cli.export import export
+from orchestrator.cli.import_runs import import_runs
+from orchestrator.cli.importance import importance
 from orchestrator.cli.jobs import jobs, logs, stop, submit
 from orchestrator.cli.options import (
     AcceptCode,
     Conditions,
+    Grid,
     MaxDeviceHours,
     Resources,
     Retry,
@@ -41,18 +46,16 @@ from orchestrator.cli.report import report
 from orchestrator.cli.serve import serve
 from orchestrator.cli.sources import sources
 from orchestrator.cli.status import status
+from orchestrator.cli.sweeps import show, sweeps
 from orchestrator.cli.ui import ui
 from orchestrator.cli.verify import verify
 from orchestrator.console.exit_codes import DONE, FAILED, REFUSED, WRONG_INPUT
 from orchestrator.console.printing import (
-    Format,
-    OutputFormat,
+    brief_message,
     err,
     forget_odd_width,
     harmless,
     out,
-    print_rows,
-    said_briefly,
 )
 from orchestrator.console.streams import is_cut_off, open_streams
 from search_spaces.bounds import MOST_DEVICES, MOST_SEED
@@ -82,12 +85,12 @@ class Commands(TyperGroup):
     """All commands; what typer says of an argument is as harmless and as brief as what we say."""
 
     def make_context(self, *arguments: Any, **named: Any) -> Any:
-        """Of the command itself, whose own options are read here."""
+        """Makes the context of the command itself, whose own options are read here."""
         with _harmless_errors():
             return super().make_context(*arguments, **named)
 
     def invoke(self, context: Any) -> Any:
-        """One of them, whose arguments are read here."""
+        """Runs a command, whose arguments are read here."""
         with _harmless_errors():
             return super().invoke(context)
 
@@ -97,9 +100,9 @@ def _harmless_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        told: Any = error
-        if hasattr(told, "format_message"):  # of typer, whose class has no public name
-            told.message = said_briefly(harmless(told.message))
+        usage: Any = error
+        if hasattr(usage, "format_message"):  # of typer, whose class has no public name
+            usage.message = brief_message(harmless(usage.message))
         raise
 
 
@@ -109,87 +112,31 @@ app = typer.Typer(
     epilog=EXIT_CODES,
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.add_typer(data.app, name="data")
 _shown_warnings: set[str] = set()
 
 
-@app.command(epilog=example("sweeps --format json"))
-def sweeps(
-    place: Annotated[
-        str | None,
-        typer.Argument(metavar="[PLACE]", help="A file, an import path or a family, such as asr."),
-    ] = None,
-    every: Annotated[bool, typer.Option("--all", help="List every sweep instead of families.")] = False,
-    format: OutputFormat = Format.table,
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        from importlib.metadata import version
+
+        print(f"ponderay {version('ponderay')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
-    """List the families of shipped sweeps and what other packages bring; or all sweeps of a place.
-
-    json and csv always list every sweep.
-    """
-    from search_spaces.find import installed_sweeps, sweeps_at
-
-    if format is Format.table and not (place or every):
-        _show_families()
-        return
-    found = sweeps_at(place) if place else installed_sweeps()
-    rows = [_listed(one.name, one.sweep) for one in found]
-    if not rows:
-        rule = "a ponderay.Sweep, or a function that says `-> Sweep`"
-        raise InputError(f"{place} declares no sweep: nothing at the top of the module is {rule}.")
-    print_rows(rows, format, title="Sweeps", whole=("sweep",))
+    pass
 
 
-def _show_families() -> None:
-    from search_spaces.find import families, others
-
-    rows = [{"family": f.name, "sweeps": f.num_sweeps, "first try": f.first, "about": f.about} for f in families()]
-    rows += [
-        {"family": one.name, "sweeps": "", "first try": "", "about": _listed(one.name, None)["about"]}
-        for one in others()
-    ]
-    print_rows(rows, Format.table, title="Sweeps", whole=("family", "first try"))
-    out.print(
-        "`ponderay sweeps FAMILY` lists the sweeps of a family, `ponderay sweeps --all` lists all.", soft_wrap=True
-    )
-
-
-def _listed(name: str, sweep: "Sweep | None") -> dict[str, Any]:
-    if sweep is None:
-        about = f"of another package; `ponderay sweeps {name}` says more"
-        return {"sweep": name, "conditions": None, "seeds": None, "about": about}
-    about = sweep.description
-    return {"sweep": name, "conditions": sweep.num_conditions(), "seeds": len(sweep.seeds), "about": about}
-
-
-@app.command(epilog=example("show asr.demo --set training.num_epochs=3"))
-def show(name: SweepName, smoke: Smoke = False, values: Values = None, seeds: Seeds = None) -> None:
-    """Show what a sweep would run: conditions, seeds, objectives, the whole base config; and what each metric means."""
-    from orchestrator.worker.trainable import load
-    from search_spaces.redaction import redacted_leaf, redacted_text
-    from trainables.config import flatten
-
-    sweep = find(name, smoke, values, seeds)
-    out.print(f"{sweep.name}: {sweep.description}", markup=False)
-    out.print(f"trainable   {sweep.trainable}\nseeds       {', '.join(map(str, sweep.seeds))}")
-    out.print(f"objectives  {', '.join(f'{o.direction} {o.metric}' for o in sweep.objectives)}")
-    out.print(f"reference   {sweep.reference or 'none'}")
-    if sweep.sequential:
-        out.print(f"by need     {sweep.sequential}", markup=False)
-    for condition in sweep.conditions:
-        changes = ", ".join(f"{path} = {redacted_text(repr(value))}" for path, value in condition.values.items())
-        out.print(f"condition   {condition.name}: {changes or 'the base config'}", markup=False)
-    if sweep.is_pruned:
-        out.print("pruned      a condition gets its other seeds only if nothing dominates its first")
-    for path, distribution in (sweep.search.space if sweep.search else {}).items():
-        out.print(f"search      {path}: {distribution}", markup=False)
-    for path, value in flatten(sweep.base).items():
-        out.print(f"  {path} = {redacted_leaf(path, value)}", markup=False)
-    for one in load(sweep.trainable).metrics:
-        kind = ", ".join(word for word in (one.unit, one.direction) if word not in ("", "none"))
-        out.print(f"metric      {one.name}{f' ({kind})' if kind else ''}: {one.definition}", markup=False)
+app.command(epilog=example("sweeps --format json"))(sweeps)
+app.command(epilog=example("show asr.demo --set training.num_epochs=3"))(show)
 
 
 @app.command(epilog=example("run asr.demo --seeds 3", EXIT_CODES))
@@ -199,6 +146,7 @@ def run(
     values: Values = None,
     seeds: Seeds = None,
     conditions: Conditions = None,
+    grid: Grid = None,
     resources: Resources = None,
     cpus: Annotated[
         int | None, typer.Option(min=1, max=MOST_DEVICES, help="CPUs of a cluster made on this machine; default: all.")
@@ -218,7 +166,7 @@ def run(
     from orchestrator.run import run as run_sweep
 
     refuse_malformed()
-    settings, sweep = read_settings(), find(name, smoke, values, seeds, resources, conditions)
+    settings, sweep = read_settings(), find(name, smoke, values, seeds, resources, conditions, grid)
     with _saying_how_to_continue():
         outcome = run_sweep(sweep, settings, out, cpus, accept_code, max_device_hours, verbose, retry or ())
     _finish(sweep, outcome)
@@ -232,6 +180,9 @@ def train(
     smoke: Smoke = False,
     values: Values = None,
     accept_code: AcceptCode = False,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=MOST_DEVICES, help="Threads of torch; default: those that `run` would use.")
+    ] = None,
 ) -> None:
     """Run one replicate in this process, without Ray; a later `run` finds it complete."""
     from orchestrator.environment.settings import read_settings
@@ -240,6 +191,7 @@ def train(
     from search_spaces.sweep import refuse_computed
 
     settings, sweep = read_settings(), find_with(name, smoke, values).only(condition, seed)
+    sweep = sweep.with_resources({"cpus_per_worker": threads}) if threads else sweep
     refuse_computed(sweep, parse(values))
     if values:  # refuses what changes other conditions but not this one
         find_with(name, smoke, None).only(sweep.conditions[0].declared, seed).with_values(parse(values))
@@ -257,6 +209,10 @@ app.command(epilog=example("status asr.demo"))(status)
 app.command(epilog=example("pareto asr.demo --x real_time_factor"))(pareto)
 app.command(epilog=example("curve lm.step_size --metric valid_perplexity"))(curve)
 app.command(epilog=example("compare asr.demo surprisal random"))(compare)
+app.command("import", epilog=example("import runs.csv --seed seed --condition lr,width --objective loss"))(import_runs)
+app.command(epilog=example("checkpoint asr.demo surprisal 1 --to models"))(checkpoint)
+app.command(epilog=example("export asr.demo --to demo.parquet"))(export)
+app.command(epilog=example("importance lm.search"))(importance)
 app.command(epilog=example("report asr.demo --bundle demo.zip"))(report)
 app.command(epilog=example("repair"))(repair)
 app.command(epilog=example("verify demo.zip"))(verify)
@@ -304,7 +260,9 @@ def _answer() -> None:
     try:
         open_streams()
         _check_place()
-        _check_arguments()
+        for argument in sys.argv[1:]:  # what is no text cannot be recorded, and not even printed
+            if any("\ud800" <= character <= "\udfff" for character in argument):
+                raise InputError(f"Arguments must be text in UTF-8, but got {shown(argument)}.")
         app()
     except InputError as error:
         _fail(str(error), WRONG_INPUT)
@@ -326,7 +284,7 @@ def _answer() -> None:
 
 
 def _check_place() -> None:
-    """Settings are looked for in the working folder, and MLflow and Ray look for theirs in the user's home."""
+    """Raises InputError without a working folder, which has the settings, or a home, which has MLflow's and Ray's."""
     try:
         Path.cwd()
     except FileNotFoundError:
@@ -338,18 +296,11 @@ def _check_place() -> None:
         raise InputError(f"{rule}; set HOME to a folder, such as `HOME=/tmp`.") from None
 
 
-def _check_arguments() -> None:
-    """What is no text cannot be recorded, and not even printed."""
-    for argument in sys.argv[1:]:
-        if any("\ud800" <= character <= "\udfff" for character in argument):
-            raise InputError(f"Arguments must be text in UTF-8, but got {shown(argument)}.")
-
-
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-    """Notes about the user's data, each once; what libraries warn of is for developers."""
+    """Prints notes about the user's data, each once; what libraries warn of is for developers."""
     if issubclass(category, DataWarning) and str(message) not in _shown_warnings:
         _shown_warnings.add(str(message))
-        err.print(f"ponderay: {said_briefly(str(message))}", markup=False, soft_wrap=True)
+        err.print(f"ponderay: {brief_message(str(message))}", markup=False, soft_wrap=True)
 
 
 def _finish(sweep: "Sweep", outcome: "Outcome") -> NoReturn:
@@ -358,9 +309,9 @@ def _finish(sweep: "Sweep", outcome: "Outcome") -> NoReturn:
     num_complete = sum(replicate.state == "complete" for replicate in outcome.replicates)
     out.print(f"{sweep.name}: {num_complete} complete, {outcome.num_failed} failed", markup=False)
     if outcome.num_unwritten:
-        unwritten = "The tracking store stayed unavailable; the journals keep what it lacks."
         from orchestrator.cluster.submission import this_command
 
+        unwritten = "The tracking store stayed unavailable; the journals keep what it lacks."
         _fail(f"{unwritten} `{this_command()}` writes it when the store is available again.", FAILED)
     raise SystemExit(FAILED if outcome.num_failed else DONE)
 
@@ -380,5 +331,5 @@ def _saying_how_to_continue() -> Iterator[None]:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    err.print(f"ponderay: {said_briefly(message)}", markup=False, soft_wrap=True)
+    err.print(f"ponderay: {brief_message(message)}", markup=False, soft_wrap=True)
     raise SystemExit(code)

@@ -1,4 +1,4 @@
-"""What several commands ask for: a sweep by name, its size, overridden values, seeds; and the sweep that they mean."""
+"""Arguments of several commands (a sweep, its size, `--set PATH=VALUE`, seeds), and the sweep that they mean."""
 
 import json
 import math
@@ -20,11 +20,31 @@ if TYPE_CHECKING:
     from search_spaces.sweep import Sweep
 
 MOST_CHARACTERS: Final = 20_000
-"""Of a value of `--set`."""
+"""The longest value of `--set`."""
 
 MOST_DIGITS: Final = 19
 
-SweepName = Annotated[str, typer.Argument(metavar="SWEEP", help="A name from `ponderay sweeps`, such as asr.demo.")]
+
+def _complete_sweep(incomplete: str) -> list[str]:
+    """The sweeps that begin so: those that are shipped, and those of the runs folder."""
+    from orchestrator.environment.settings import read_settings
+    from search_spaces.find import sweep_functions
+
+    recorded = (folder.name for folder in (read_settings().runs / "replicates").glob("*") if folder.is_dir())
+    return [name for name in dict.fromkeys((*recorded, *sweep_functions())) if name.startswith(incomplete)]
+
+
+SweepName = Annotated[
+    str,
+    typer.Argument(
+        metavar="SWEEP",
+        help="A name from `ponderay sweeps`, such as asr.demo, one of your own, such as digits.py:sweep, or a study's.",
+        autocompletion=_complete_sweep,
+    ),
+]
+OneSweepName = Annotated[
+    str | None, typer.Argument(metavar="[SWEEP]", help="A sweep's name; default: all.", autocompletion=_complete_sweep)
+]
 Smoke = Annotated[
     bool, typer.Option("--smoke", help="Take the small size, which is a separate sweep named SWEEP.smoke.")
 ]
@@ -50,6 +70,15 @@ Conditions = Annotated[
         "--condition",
         metavar="NAME",
         help="Only this condition, as `ponderay show` lists them; may be repeated. Default: all.",
+    ),
+]
+Grid = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--grid",
+        metavar="PATH=VALUE,VALUE...",
+        help="Every combination of these values instead of the sweep's conditions; may be repeated. With --condition, "
+        "each of those with every combination.",
     ),
 ]
 AcceptCode = Annotated[
@@ -104,8 +133,8 @@ Where = Annotated[
     typer.Option(
         "--where",
         metavar="PATH=VALUE",
-        help="Shows only conditions whose recorded config has this value; may be repeated, and all must hold. PATH may "
-        "be the end of a config path.",
+        help="Shows only conditions whose recorded config has this value, or another with PATH!=VALUE; may be "
+        "repeated, and all must hold. PATH may be the end of a config path.",
     ),
 ]
 ReferenceName = Annotated[
@@ -126,15 +155,22 @@ def find(
     seeds: str | None,
     resources: list[str] | None = None,
     conditions: list[str] | None = None,
+    grid: list[str] | None = None,
 ) -> "Sweep":
     """The sweep that the options mean, to be run.
 
     Raises:
         InputError: if there is none of that name, or a value, number of seeds, resource or condition is wrong.
     """
+    from search_spaces.grids import with_grid
     from search_spaces.sweep import refuse_computed
 
-    sweep = find_with(name, smoke, values).with_resources(_parse_resources(resources))
+    if grid:
+        sweep = with_grid(find_with(name, smoke, None), _parse_grid(grid), conditions or ())
+        sweep, conditions = sweep.with_values(parse(values)), None
+    else:
+        sweep = find_with(name, smoke, values)
+    sweep = sweep.with_resources(_parse_resources(resources))
     sweep = _with_seeds(sweep, seeds) if seeds else sweep
     sweep = sweep.of_conditions(conditions) if conditions else sweep
     refuse_computed(sweep, parse(values))
@@ -147,65 +183,50 @@ def find_with(name: str, smoke: bool, values: list[str] | None) -> "Sweep":
     Raises:
         InputError: if there is none of that name, or a value is wrong.
     """
-    from search_spaces.find import find_sweep
+    from orchestrator.tracking.named_sweep import find_named
 
-    try:
-        sweep = find_sweep(name, smoke)
-    except InputError as error:
-        raise _with_place(error, name) from None
-    return sweep.with_values(parse(values))
-
-
-def _with_place(error: InputError, name: str) -> InputError:
-    """The refusal of a name; of a recorded study it says where that was declared."""
-    from orchestrator.environment.settings import read_settings
-    from orchestrator.tracking.load import load_declaration
-
-    text = None if ":" in name else load_declaration(name, read_settings())
-    place = json.loads(text)["declared_at"] if text else ""
-    return InputError(f"{name} was run as {place}; its code is found by that name only.") if place else error
+    return find_named(name, smoke).with_values(parse(values))
 
 
 def find_recorded(name: str, smoke: bool, values: list[str] | None = None) -> "Sweep":
-    """As `find_with`, for what has run: where the code is not installed, the sweep as it was recorded with its study.
+    """The sweep that has run: with these settings or, where its code is not installed, as its study recorded it.
 
     Raises:
         InputError: if there is neither.
     """
+    from search_spaces import find
+
     try:
-        return find_with(name, smoke, values)
+        return find.find_sweep(name, smoke).with_values(parse(values))
     except InputError:
         from orchestrator.environment.settings import read_settings
         from orchestrator.tracking.load import load_sweep
         from search_spaces.size import sized_name
 
+        # Before its code by the place that the study says: what is recorded answers without the import of a model.
         recorded = None if values else load_sweep(sized_name(name, "smoke") if smoke else name, read_settings())
-        if recorded is None:
-            raise
-        return recorded
+        return recorded or find_with(name, smoke, values)
 
 
 def load_shown(sweep: "Sweep", settings: "Settings", where: list[str] | None) -> "tuple[Study, str]":
-    """All that is recorded under the sweep's name, or the conditions that `where` means; and in words which these are.
+    """All that is recorded under the sweep's name, or the conditions that `where` means; and a sentence about these.
 
     Raises:
         InputError: if the sweep has not run, or a filter has no such path or leaves nothing.
     """
     from orchestrator.tracking.load import load_study
 
-    return _shown(load_study(sweep.name, settings), settings, where, lambda _: ())
+    return _filtered(load_study(sweep.name, settings), where, lambda _: ())
 
 
-def _shown(
-    study: "Study", settings: "Settings", where: list[str] | None, also: "Callable[[Study], Collection[str]]"
+def _filtered(
+    study: "Study", where: list[str] | None, also: "Callable[[Study], Collection[str]]"
 ) -> "tuple[Study, str]":
     from orchestrator.results.where import matching
-    from orchestrator.tracking.load import load_configs
 
     if not where:
         return study, ""
-    configs = load_configs(study.sweep, settings)
-    chosen = set(matching(where, {name: configs.get(name, {}) for name in study.conditions}))
+    chosen = set(matching(where, {name: study.configs.get(name, {}) for name in study.conditions}))
     beside = [name for name in dict.fromkeys(also(study)) if name not in chosen]
     note = f"Shown: {len(chosen):,} of {len(study.conditions):,} conditions, where {' and '.join(where)}"
     return study.of_conditions(chosen.union(beside)), f"{note}{''.join(f', and {name}' for name in beside)}."
@@ -219,45 +240,41 @@ def ask(
     parts: "Sequence[Part]" = (),
     also: "Callable[[Study], Collection[str]]" = lambda study: (),
 ) -> "tuple[Study, Question]":
-    """What is shown of the sweep's study, with what ran elsewhere, and what the sweep asks of it.
+    """The part of the sweep's study that `where` means, with what ran elsewhere, and what the sweep asks of it.
 
     With parts, nothing of it needs to have run here.
 
     Args:
-        also: conditions of the whole study that are shown whatever `where` means.
+        also: conditions of the whole study that `where` does not hide.
 
     Raises:
         InputError: as `load_shown`, if `reference` is no condition that is shown, or for filters of parts.
     """
-    from orchestrator.results.question import Question
+    from orchestrator.results.reference import recorded_question
     from orchestrator.results.study import Study
     from orchestrator.results.tied import tied_metrics
-    from orchestrator.tracking.load import load_configs_if_run, load_if_run, load_study
+    from orchestrator.tracking.load import load_if_run, load_study
 
     if parts and where:
         raise InputError("--where filters what this store holds; leave it out, or leave --with out.")
 
-    def question_of(study: Study) -> Question:
-        return Question.of_study(sweep, study, lambda: load_configs_if_run(sweep.name, settings), reference)
-
     if not parts:
         whole = load_study(sweep.name, settings)
-        own, note = _shown(whole, settings, where, also)
+        own, note = _filtered(whole, where, also)
         tied = tied_metrics(whole) if where else ()
-        return own, replace(question_of(own), shown_note=note, tied=tied)
+        return own, replace(recorded_question(sweep, own, reference), shown_note=note, tied=tied)
     own = load_if_run(sweep.name, settings) or Study(sweep.name, ())
     from orchestrator.report.bundle.join import join_questions, join_studies
 
     study, note = join_studies(own, parts, [condition.name for condition in sweep.conditions])
-    return study, replace(join_questions(question_of(study), own, parts), shown_note=note)
+    return study, replace(join_questions(recorded_question(sweep, study, reference), own, parts), shown_note=note)
 
 
 def with_curves(study: "Study", sweep: "Sweep", settings: "Settings") -> "Study":
     """The study with its curves of validation, by which answers say whether training was long enough."""
-    from orchestrator.tracking.load import open_runs_if_run
     from orchestrator.tracking.validations import with_validations
 
-    return with_validations(open_runs_if_run(sweep.name, settings), sweep, study)
+    return with_validations(sweep, study, settings)
 
 
 def _parse_resources(resources: list[str] | None) -> dict[str, Any]:
@@ -275,13 +292,13 @@ def _with_seeds(sweep: "Sweep", seeds: str) -> "Sweep":
     from search_spaces.sweep import Sequential
 
     least, colon, most = seeds.partition(":")
-    if not all(_is_number_of_seeds(number) for number in ([least, most] if colon else [least])):
+    if not all(map(_is_number_of_seeds, [least, most] if colon else [least])):
         rule = f"N, or A:B for A to B seeds by need, with numbers from 1 to {MOST_SEEDS:,}"
         raise InputError(f"--seeds must be {rule}, but got {shown(seeds)}.")
     if not colon:
         return replace(sweep, seeds=tuple(range(1, int(least) + 1)), sequential=None)
-    asked = sweep.sequential or Sequential(question="reference" if sweep.reference else "front")
-    return replace(sweep, seeds=tuple(range(1, int(most) + 1)), sequential=replace(asked, minimum=int(least)))
+    sequential = sweep.sequential or Sequential(question="reference" if sweep.reference else "front")
+    return replace(sweep, seeds=tuple(range(1, int(most) + 1)), sequential=replace(sequential, minimum=int(least)))
 
 
 def _is_number_of_seeds(text: str) -> bool:
@@ -296,6 +313,19 @@ def parse(values: list[str] | None, option: str = "--set PATH=VALUE") -> dict[st
         if not sign:
             raise InputError(f"{option.replace(' ', ' must be ')}, but got {shown(item)}.")
         parsed[path] = _json_or_text(text, option)
+    return parsed
+
+
+def _parse_grid(grid: list[str]) -> dict[str, list[Any]]:
+    """Lists of values by config path; a value that has a comma itself, such as [4,4], is JSON."""
+    parsed: dict[str, list[Any]] = {}
+    for item in grid:
+        path, sign, text = item.partition("=")
+        if not sign or path in parsed:
+            raise InputError(f"--grid must be PATH=VALUE,VALUE..., once for each path, but got {shown(item)}.")
+        values = _json_or_text(f"[{text}]", "--grid")
+        is_json = isinstance(values, list)
+        parsed[path] = values if is_json else [_json_or_text(part, "--grid") for part in text.split(",")]
     return parsed
 
 

@@ -1,6 +1,7 @@
 """The command `pareto`: the front of error against cost, and how sure it is."""
 
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final
@@ -8,15 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded
-from orchestrator.console.printing import Format, OutputFormat, out, say, shown_path
+from orchestrator.cli.paper_options import Labels, Log, LogAxes, Only, OutputFormat, PaperFormat, Size, parse_labels
+from orchestrator.console.printing import Format, out, path_from_here, say
 from orchestrator.console.spinner import spinner
 from search_spaces.known_names import known_names
-from trainables.errors import InputError
+from search_spaces.names import path_part
+from trainables.errors import DataWarning, InputError
 
 if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
     from orchestrator.pareto.membership import UncertainFront
     from orchestrator.report.answers import Answers
+    from orchestrator.results.study import Study
     from search_spaces.sweep import Objective, Sweep
 
 MAX_FRONT_ROWS: Final = 200
@@ -33,9 +37,15 @@ def pareto(
     x: Annotated[str | None, typer.Option(help="Cost metric; default: the sweep's second objective.")] = None,
     y: Annotated[str | None, typer.Option(help="Error metric; default: the sweep's first objective.")] = None,
     z: Annotated[str | None, typer.Option(help="A third metric; default: the sweep's third objective, if any.")] = None,
-    format: OutputFormat = Format.table,
+    format: OutputFormat = PaperFormat.table,
+    log: Log = LogAxes.none,
+    size: Size = 85.0,
+    label: Labels = None,
+    only: Only = None,
 ) -> None:
     """Print the front of error against cost and how sure it is, draw it as HTML and PNG, and store both in MLflow.
+
+    With --format pdf, svg or png it draws a figure for a paper instead, with text that stays text.
 
     All that is recorded under the sweep's name is shown, whatever was `--set`, unless `--where` says less. P(front) is
     the share of resamples of the seeds in which a condition is on the front. With --x or --y and no --z the
@@ -43,7 +53,7 @@ def pareto(
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.report.answers import Answers, front_of
-    from orchestrator.results.named import no_points
+    from orchestrator.results.lookup import no_points
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     objectives = _objectives(sweep, x, y, z, settings)
@@ -52,39 +62,42 @@ def pareto(
     front = front_of(study, question)
     if not front.points:
         raise no_points(study, objectives)
-    _print_front(sweep.name, front, objectives, format)
-    _keep_figures(Answers(question, study, front, (), ()), settings, is_told=format is Format.table)
+    answers = Answers(question, study, front, (), ())
+    if format.printed is None:
+        from orchestrator.report.figure.paper import paper_front, save_figure
+
+        figure = paper_front(answers, log.value, size, parse_labels(label), only or ())
+        file = settings.figures / f"{path_part(sweep.name)}.front.paper.{format.value}"
+        save_figure(figure, file)
+        say(f"Figure: {path_from_here(file)}")
+        return
+    _print_front(study, front, objectives, format.printed)
+    _keep_figures(answers, settings, format.printed)
 
 
-def _print_front(sweep: str, front: "UncertainFront", objectives: "Sequence[Objective]", format: Format) -> None:
+def _print_front(study: "Study", front: "UncertainFront", objectives: "Sequence[Objective]", format: Format) -> None:
     from orchestrator.console.printing import to_csv
     from orchestrator.report import front_table
-    from orchestrator.report.shown import shown_points
+    from orchestrator.report.selection import selected_points
 
     if format is Format.json:
-        print(front_table.front_json(sweep, front, objectives))
+        print(front_table.front_json(study.sweep, front, objectives, study.configs))
     elif format is Format.csv:
-        print(to_csv(front_table.front_rows(front, objectives)), end="")
+        print(to_csv(front_table.front_rows(front, objectives, study.configs)), end="")
     else:
-        shown = shown_points(front, MAX_ROWS, MAX_FRONT_ROWS, NUM_OTHER_ROWS, num_others=0)
-        out.print(front_table.front_table(sweep, front, objectives, shown, out.width))
-        if len(shown) < len(front.points):
-            say(_left_out(front, shown))
+        rows = selected_points(front, MAX_ROWS, MAX_FRONT_ROWS, NUM_OTHER_ROWS, num_others=0)
+        out.print(front_table.front_table(study.sweep, front, objectives, rows, out.width))
+        if len(rows) < len(front.points):
+            num_front, num_printed = sum(p.is_front for p in front.points), sum(front.points[i].is_front for i in rows)
+            part = "all" if num_printed == num_front else f"{num_printed:,} of {num_front:,} points"
+            say(
+                f"Shown: {part} of the front, and of {len(front.points) - num_front:,} other points "
+                f"{len(rows) - num_printed}, the likeliest to be on it, then the nearest to it; --format csv lists all."
+            )
         say(*front_table.front_sentences(front, objectives))
 
 
-def _left_out(front: "UncertainFront", shown: "Sequence[int]") -> str:
-    num_front = sum(point.is_front for point in front.points)
-    num_shown = sum(front.points[i].is_front for i in shown)
-    num_others, others = len(front.points) - num_front, len(shown) - num_shown
-    part = "all" if num_shown == num_front else f"{num_shown:,} of {num_front:,} points"
-    return (
-        f"Shown: {part} of the front, and of {num_others:,} other points {others}, the likeliest to be on it, then the "
-        "nearest to it; --format csv lists all."
-    )
-
-
-def _keep_figures(answers: "Answers", settings: "Settings", is_told: bool) -> None:
+def _keep_figures(answers: "Answers", settings: "Settings", format: Format) -> None:
     """Draws and stores what is not drawn and stored yet; the printed answer does not wait for the store."""
     from orchestrator.report import front_files
     from orchestrator.report.published_marks import published_marks
@@ -96,19 +109,25 @@ def _keep_figures(answers: "Answers", settings: "Settings", is_told: bool) -> No
     if not is_kept:
         with spinner("Drawing"):
             front_files.write_files(answers, published, files)
-    if is_told:
-        say(*(f"Figure: {shown_path(file)}" for file in (files.html, files.png)))
+    if format is Format.table:
+        say(*(f"Figure: {path_from_here(file)}" for file in (files.html, files.png)))
     sys.stdout.flush()
     if not is_kept:
-        with spinner("Storing the figures in MLflow"):
-            front_files.store(answers, files, settings)
-        stamp.set()
+        try:
+            with spinner("Storing the figures in MLflow"):
+                front_files.store(answers, files, settings)
+        except InputError as error:
+            if settings.tracking_uri.startswith("sqlite:"):
+                raise
+            warnings.warn(f"The figures are not stored in MLflow. {error}", DataWarning, stacklevel=2)
+        else:
+            stamp.set()
 
 
 def _objectives(
     sweep: "Sweep", x: str | None, y: str | None, z: str | None, settings: "Settings"
 ) -> tuple["Objective", ...]:
-    """The sweep's first three, or those named: error, cost and a third one if there is one."""
+    """The sweep's first three objectives, or those of the options: error, cost and perhaps a third."""
     from orchestrator.tracking.load import load_directions
     from search_spaces.sweep import Objective
 

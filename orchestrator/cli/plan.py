@@ -12,7 +12,8 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from orchestrator.cli.options import AcceptCode, Conditions, Resources, Seeds, Smoke, SweepName, Values, find
+from orchestrator.cli.options import AcceptCode, Conditions, Grid, Resources, Seeds, Smoke, SweepName, Values, find
+from orchestrator.console.errors import RefusedError
 from orchestrator.console.printing import Format, OutputFormat, out, print_rows
 from search_spaces.bounds import MOST_DEVICES, MOST_TIMEOUT_S
 from trainables.errors import InputError, shown
@@ -63,6 +64,7 @@ def plan(
     values: Values = None,
     seeds: Seeds = None,
     conditions: Conditions = None,
+    grid: Grid = None,
     resources: Resources = None,
     cpus: Cpus = None,
     gpus: Gpus = 0,
@@ -81,14 +83,15 @@ def plan(
     from orchestrator.forecast.remaining_work import look
     from orchestrator.forecast.summary import describe
 
-    settings, sweep, num_cpus = (
-        read_settings(),
-        find(name, smoke, values, seeds, resources, conditions),
-        cpus or os.cpu_count() or 1,
-    )
+    settings, num_cpus = read_settings(), cpus or os.cpu_count() or 1
+    sweep = find(name, smoke, values, seeds, resources, conditions, grid)
     refuse_failed(check_places(settings))
     refuse_silent()
     snapshot = look(sweep, settings, num_cpus, gpus, accept_code)
+    if calibrate and grid:
+        raise InputError(
+            "--calibrate trains a condition that the sweep declares; leave --grid out, or plan without it."
+        )
     if calibrate:
         arguments = [*(["--smoke"] if smoke else []), *(["--accept-code"] if accept_code else [])]
         arguments += [argument for value in values or [] for argument in ("--set", value)]
@@ -109,21 +112,21 @@ def _calibrate(snapshot: "Snapshot", arguments: list[str], seconds: float) -> No
     """Trains the first replicate that is left for `seconds` from when its work, or a prerequisite's, starts."""
     if snapshot.sweep.search:
         raise InputError("--calibrate needs listed conditions; start the search, stop it with Ctrl-C and plan again.")
-    status = next((one for one in snapshot.replicates if one.is_left), None)
+    status = next((replicate for replicate in snapshot.replicates if replicate.is_left), None)
     if status is None:
         return
     assert status.task.condition is not None
     which = ["--condition", status.task.condition.declared, "--seed", str(status.task.seed)]
     journals = [path / "journal.jsonl" for path in (status.task.work.folder, *status.task.work.products.values())]
-    with tempfile.TemporaryFile("w+") as said:
+    with tempfile.TemporaryFile("w+") as messages:
         command = [*TRAIN, *arguments, *which]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)  # noqa: S603
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=messages)  # noqa: S603
         try:
             _wait(process, journals, seconds)
         finally:
             was_stopped = _stop(process)
         if not was_stopped:
-            _raise_for(process.returncode, said)
+            _raise_for(process.returncode, messages)
 
 
 def _wait(process: subprocess.Popen[bytes], journals: list[Path], seconds: float) -> None:
@@ -141,7 +144,7 @@ def _num_starts(journal: Path) -> int:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> bool:
-    """Ends the process, and says whether it was still there."""
+    """Ends the process, and returns whether it was still there."""
     if process.poll() is not None:
         return False
     process.terminate()
@@ -153,12 +156,10 @@ def _stop(process: subprocess.Popen[bytes]) -> bool:
     return True
 
 
-def _raise_for(code: int, said: IO[str]) -> None:
-    """What `train` found wrong; a replicate that failed (1) shows in the plan."""
-    from orchestrator.console.errors import RefusedError
-
-    said.seek(0)
-    lines = [line for line in said.read().split("\n") if line.strip()]
+def _raise_for(code: int, messages: IO[str]) -> None:
+    """Raises the error that `train` ended with; a replicate that failed (1) shows in the plan."""
+    messages.seek(0)
+    lines = [line for line in messages.read().split("\n") if line.strip()]
     message = lines[-1].removeprefix("ponderay: ") if lines else f"the calibration ended with code {code}"
     if code == 2:
         raise InputError(message)
@@ -167,7 +168,7 @@ def _raise_for(code: int, said: IO[str]) -> None:
 
 
 def _csv_rows(report: dict[str, Any]) -> list[dict[str, Any]]:
-    """One row for each condition and prerequisite, then one for each case of the forecast."""
+    """A row for each condition and prerequisite, then a row for each case of the forecast."""
     rows = [{"kind": kind, "name": row[kind]} | row for kind, row in _kinds(report)]
     for row in rows:
         del row["unfinished"], row[row["kind"]]
@@ -189,11 +190,15 @@ def _kinds(report: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 def _print_table(report: dict[str, Any]) -> None:
     for kind in ("prerequisite", "condition"):
-        rows = [_readable(row, _has_workers(report)) for its_kind, row in _kinds(report) if its_kind == kind]
+        rows = [_readable(row) for its_kind, row in _kinds(report) if its_kind == kind]
         if rows:
             print_rows(rows, Format.table, f"{report['sweep']}: {kind}s", whole=(kind,))
-    workers = "workers are the processes that train one run together; " if _has_workers(report) else ""
-    out.print(f"Of these columns, {workers}cpus and gpus are what one run takes in all.", soft_wrap=True)
+    in_workers = any(row["workers"] for _, row in _kinds(report))
+    in_trials = any(not row["workers"] for _, row in _kinds(report))
+    trials = "in the Tune trial itself, because its num_workers is 0, which `auto` is without a GPU"
+    workers = "in workers that Ray Train starts and joins, because its num_workers is not 0; `auto` is 1 with a GPU"
+    reasons = [trials] * in_trials + [workers] * in_workers
+    out.print(f"A run trains {', or '.join(reasons)}. CPUs and GPUs are of one run in all.", soft_wrap=True)
     machine, forecast = report["machine"], report["forecast"]
     basis = report["basis"]["text"] + "".join(f", on {device}" for device in report["basis"]["devices"])
     out.print(
@@ -209,18 +214,15 @@ def _print_table(report: dict[str, Any]) -> None:
         out.print(f"Note: {note}.", markup=False, soft_wrap=True)
 
 
-def _has_workers(report: dict[str, Any]) -> bool:
-    """Whether several processes train some run together; else nobody needs to know how many do."""
-    return any(row["workers"] > 1 for _, row in _kinds(report))
-
-
-def _readable(row: dict[str, Any], has_workers: bool) -> dict[str, str]:
+def _readable(row: dict[str, Any]) -> dict[str, str]:
     """A row for people: where the unfinished ones are, and no word twice."""
-    places = ", ".join(f"seed {one['seed']} at {one['step']} of {one['num_steps']}" for one in row["unfinished"])
+    places = ", ".join(f"seed {run['seed']} at {run['step']} of {run['num_steps']}" for run in row["unfinished"])
     partly = f"{row['partly_done']}{f' ({places})' if places else ''}"
-    shown = row | {"partly_done": partly, "gpus": f"{row['gpus']:g}"}
-    hidden = ("unfinished",) if has_workers else ("unfinished", "workers")
-    return {name.replace("_", " "): value for name, value in shown.items() if name not in hidden}
+    workers = f"{row['workers']} worker{'s' * (row['workers'] != 1)}" if row["workers"] else "trial"
+    devices = f"{row['cpus']:g} CPU{'s' * (row['cpus'] != 1)}" + (f", {row['gpus']:g} GPU" if row["gpus"] else "")
+    readable = row | {"partly_done": partly, "each": f"{workers}, {devices}"}
+    hidden = ("unfinished", "workers", "cpus", "gpus", "runs_in")
+    return {name.replace("_", " "): value for name, value in readable.items() if name not in hidden}
 
 
 def _cell(number: str, value: Any) -> str:

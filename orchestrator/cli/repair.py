@@ -1,6 +1,6 @@
 """The command `ponderay repair`: moves damaged databases away, and says what brings their contents back."""
 
-import contextlib
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from orchestrator.console.errors import RefusedError
 from orchestrator.console.printing import say
 from trainables.errors import InputError
 
@@ -32,6 +33,7 @@ def repair(yes: Yes = False) -> None:
     Nothing is deleted. Stop what runs before. The commands that it prints restore the results.
     """
     from orchestrator.environment.settings import read_settings
+    from search_spaces.size import arguments
 
     settings = read_settings()
     is_tracking_moved = _look_at("The tracking store", "tracking_uri", settings, yes)
@@ -41,18 +43,20 @@ def repair(yes: Yes = False) -> None:
     if is_tracking_moved:
         say(OF_TRACKING)
     if is_tracking_moved or is_search_moved:
-        _say_commands(settings)
+        say("Run these, with the options that the sweep ran with, and FILE.py:NAME for one from a file:")
+        for name in _sweeps(settings):
+            say(f"  ponderay run {shlex.join(arguments(name))}")
 
 
 def _look_at(what: str, setting: str, settings: "Settings", yes: bool) -> bool:
-    """Whether it was damaged, and is moved away."""
-    from orchestrator.tracking.damage import fault, move_away
+    """Whether a database was damaged, and is moved away."""
+    from orchestrator.tracking.damage import fault, is_database, move_away
     from orchestrator.tracking.store import sqlite_file, store_kind
     from search_spaces.redaction import redacted_uri
 
     uri = settings.tracking_uri if setting == "tracking_uri" else settings.search_store
     if uri == "sqlite:///":
-        raise InputError(f"{_shown(setting)} must name a file behind sqlite:///.")
+        raise InputError(f"{_variable(setting)} must name a file behind sqlite:///.")
     if store_kind(uri) != "sqlite":
         say(
             f"{what} {redacted_uri(uri)} is on a server, where its backup restores it. Without one, name an empty "
@@ -64,77 +68,46 @@ def _look_at(what: str, setting: str, settings: "Settings", yes: bool) -> bool:
     if not reason:
         say(f"{what} {file} {'is whole' if file.exists() else 'is not there, and the next run makes it'}.")
         return False
-    _check_is_ours(file, setting, settings.runs)
+    if file not in (settings.runs / "mlflow.db", settings.runs / "optuna.db") and not is_database(file):
+        # a setting that points by mistake may name what is the user's own
+        raise InputError(
+            f"{_variable(setting)} names {file}, which is no database of SQLite; `ponderay repair` moves only what "
+            f"begins as one. Name another file, or move {file.name} away yourself if it was the database."
+        )
     say(f"{what} {file} is damaged: {reason}.")
-    _check_nothing_runs(settings)
-    _ask(file, yes)
+    for sweep, holder in _at_work(settings):  # its driver would go on writing into the file that was moved
+        raise RefusedError(f"{sweep} is at work ({holder}): stop it, then run `ponderay repair` again.")
+    if not yes:
+        if not sys.stdin.isatty():
+            raise RefusedError(
+                f"{file} is moved only if you agree: run `ponderay repair` in a terminal, or with --yes."
+            )
+        if not typer.confirm("Move it away, so that the next run makes a new one?"):
+            raise RefusedError(f"{file} stays as it is.")
     say(f"It is now {move_away(file)}.")
     return True
 
 
-def _check_is_ours(file: Path, setting: str, runs: Path) -> None:
-    """Raises InputError for what may be the user's own: no database, where a setting points by mistake."""
-    from orchestrator.tracking.damage import is_database
-
-    if file not in (runs / "mlflow.db", runs / "optuna.db") and not is_database(file):
-        raise InputError(
-            f"{_shown(setting)} names {file}, which is no database of SQLite; `ponderay repair` moves only what begins "
-            f"as one. Name another file, or move {file.name} away yourself if it was the database."
-        )
-
-
-def _check_nothing_runs(settings: "Settings") -> None:
-    """Raises RefusedError where a sweep is at work: its driver would go on writing into the file that was moved."""
-    from orchestrator.console.errors import RefusedError
-
-    if found := next(_at_work(settings), None):
-        sweep, who = found
-        raise RefusedError(f"{sweep} is at work ({who}): stop it, then run `ponderay repair` again.")
-
-
 def _at_work(settings: "Settings") -> Iterator[tuple[str, str]]:
-    """Sweeps, each with a process that works on it or drives it, as far as the damaged store still says that."""
+    """Sweeps, each with a process that works on it or drives it."""
     from orchestrator.machine.process_lock import Lease
-    from orchestrator.tracking import sqlite_reader
+    from orchestrator.tracking.lease_holder import holder_file
 
     for path in settings.runs.glob("replicates/*/*/in_use"):
         if (lease := Lease(path)).is_held():
             yield path.parts[-3], lease.holder()
-    if settings.tracking_uri.startswith(sqlite_reader.SCHEME):
-        for sweep in _sweeps(settings):
-            with contextlib.suppress(InputError):  # it is damaged there
-                holder = sqlite_reader.read_holder(settings.tracking_uri, sweep)
-                if holder and not (holder.is_gone or holder.is_silent):
-                    yield sweep, holder.who
+    for sweep in _sweeps(settings):
+        holder = holder_file(settings, f"sweep {sweep}").holder()
+        if holder and not (holder.is_gone or holder.is_silent):
+            yield sweep, holder.who
 
 
-def _shown(setting: str) -> str:
+def _variable(setting: str) -> str:
     return f"`{setting}` (PONDERAY_{setting.upper()})"
 
 
-def _ask(file: Path, yes: bool) -> None:
-    from orchestrator.console.errors import RefusedError
-
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise RefusedError(f"{file} is moved only if you agree: run `ponderay repair` in a terminal, or with --yes.")
-    if not typer.confirm("Move it away, so that the next run makes a new one?"):
-        raise RefusedError(f"{file} stays as it is.")
-
-
-def _say_commands(settings: "Settings") -> None:
-    import shlex
-
-    from search_spaces.size import arguments
-
-    say("Run these, with the options that the sweep ran with, and FILE.py:NAME for one from a file:")
-    for name in _sweeps(settings):
-        say(f"  ponderay run {shlex.join(arguments(name))}")
-
-
 def _sweeps(settings: "Settings") -> list[str]:
-    """Those of which there is a journal."""
+    """The sweeps of which there is a journal."""
     from orchestrator.journal.bucket import SharedFolder
     from orchestrator.journal.file_names import JOURNAL
 

@@ -3,8 +3,9 @@
 import hashlib
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
     from orchestrator.results.provenance import StudyProvenance
     from orchestrator.results.study import Study
     from orchestrator.results.trials import Trials
-    from orchestrator.tracking.mlflow_runs import MlflowRuns
-    from orchestrator.tracking.sqlite_runs import SqliteRuns
-    from orchestrator.tracking.study_runs import NoRuns, StudyRuns
     from search_spaces.sweep import Sweep
 
 MOST_DIFF_CHARACTERS: Final = 500_000
-"""In the page."""
+"""The most of a diff that the page holds."""
+
+MOST_FIGURES: Final = 50
+"""That were stored."""
 
 
 def report(
@@ -71,9 +72,7 @@ def report(
     from orchestrator.report.bundle.join import read_part
     from orchestrator.report.bundle.write import write_bundle, write_files
     from orchestrator.report.importance_table import importance_tables
-    from orchestrator.tracking.load import open_runs_if_run
-    from orchestrator.tracking.study_runs import NoRuns
-    from orchestrator.tracking.sweep_run import store_report
+    from orchestrator.tracking.load import open_tracking
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     folder = output or settings.reports(sweep.name)
@@ -81,24 +80,30 @@ def report(
     parts = [read_part(file, sweep) for file in with_bundles or ()]
     answers = _answers(sweep, settings, where, reference, parts)
     trials = _trials(sweep, answers.study, settings)
-    importance = _importance(trials) if trials else None
-    runs = open_runs_if_run(sweep.name, settings)
+    importance = None
+    if trials:
+        from orchestrator.scheduler.importance import importance as importance_of  # loads Optuna
+
+        with spinner("Computing which parameters matter"):
+            importance = importance_of(trials)
     floors = _floors(sweep, answers.study, settings)
-    page, provenance = _page(answers, importance, settings, runs, parts, floors)
+    page, provenance = _page(answers, importance, settings, parts, floors)
     with spinner("Writing page and tables"), _writing(folder):
-        found = (*tables(answers), *importance_tables(importance))
-        files = write_files(folder, sweep.name, page, found)
+        all_tables = (*tables(answers), *importance_tables(importance))
+        files = write_files(folder, sweep.name, page, all_tables)
     if bundle:
         with spinner(f"Writing {bundle}"), _writing(bundle):
             bundle.parent.mkdir(parents=True, exist_ok=True)
-            write_bundle(bundle, answers, found, provenance, page, trials)
+            write_bundle(bundle, answers, all_tables, provenance, page, trials)
     digest = hashlib.sha256(bundle.read_bytes()).hexdigest() if bundle else ""
-    made = report_summary.Report(answers, provenance, found, files, bundle, digest, importance)
-    report_summary.show(made, format)
+    report_summary.show(
+        report_summary.Report(answers, provenance, all_tables, files, bundle, digest, importance), format
+    )
     sys.stdout.flush()
-    if not isinstance(runs, NoRuns):
-        with spinner("Storing page and tables in MLflow"):
-            store_report(sweep.name, settings, files)
+    with spinner("Storing page and tables in MLflow"):
+        tracking = open_tracking(sweep.name, settings)  # takes a second, for which no answer waits
+        if tracking:
+            tracking.store_report(sweep.name, files)
 
 
 def _check_places(output: Path | None, bundle: Path | None) -> None:
@@ -119,73 +124,60 @@ def _answers(
     with spinner(f"Reading {sweep.name}"):
         from orchestrator.report.answers import answer
         from orchestrator.scheduler.item_errors import with_items
+        from search_spaces.redaction import redacted_text
 
         recorded, question = ask(sweep, settings, where, reference, parts)
-        study = with_items(with_curves(_redacted(recorded), sweep, settings), settings)
+        # a report is made to be handed on, and an error may have named a password or a token
+        replicates = [replace(r, error=redacted_text(r.error)) if r.error else r for r in recorded.replicates]
+        recorded = replace(recorded, replicates=tuple(replicates))
+        study = with_items(with_curves(recorded, sweep, settings), settings)
     text = f"Answering: the front of {len(study.conditions):,} conditions under noise, comparisons, published claims"
     with spinner(text):
         return answer(study, question)
 
 
-def _redacted(study: "Study") -> "Study":
-    """Without passwords and tokens that an error may have named: a report is made to be handed on."""
-    from dataclasses import replace
-
-    from search_spaces.redaction import redacted_text
-
-    found = (replace(one, error=redacted_text(one.error)) if one.error else one for one in study.replicates)
-    return replace(study, replicates=tuple(found))
-
-
 def _trials(sweep: "Sweep", study: "Study", settings: "Settings") -> "Trials | None":
-    """Of a search, those whose conditions are shown; None for listed conditions."""
+    """The trials of a search whose conditions the study has; None for listed conditions."""
     if sweep.search is None:
         return None
-    from orchestrator.scheduler.search_store import read_trials
+    from orchestrator.scheduler.search_store import read_trials  # loads Optuna
 
     with spinner("Asking Optuna's database what the search has drawn"):
         return read_trials(sweep, settings).of_conditions(study.conditions)
-
-
-def _importance(trials: "Trials") -> "Importance":
-    from orchestrator.scheduler.importance import importance
-
-    with spinner("Computing which parameters matter"):
-        return importance(trials)
 
 
 def _page(
     answers: "Answers",
     importance: "Importance | None",
     settings: "Settings",
-    runs: "SqliteRuns | MlflowRuns | NoRuns",
     parts: "Sequence[Part]",
     floors: tuple[str, ...],
 ) -> tuple[str, "StudyProvenance"]:
-    from dataclasses import replace
-
     from orchestrator.report.bundle.join import join_provenance
     from orchestrator.report.page import render
-    from orchestrator.report.shown import curve_conditions, shown_points
+    from orchestrator.report.selection import curve_conditions, selected_points
     from orchestrator.results.provenance import with_short_diffs
-    from orchestrator.tracking.curves import read_curves
+    from orchestrator.tracking.curves import load_mean_curves
+    from orchestrator.tracking.load import with_origins
     from orchestrator.tracking.provenance import read_provenance
 
     with spinner("Reading learning curves and where the results came from"):
         points = answers.front.points
-        shown = [points[i].condition for i in shown_points(answers.front)]
-        curves = read_curves(runs, curve_conditions(answers.front))
-        provenance = join_provenance(read_provenance(runs, answers.study, shown), answers.study, parts)
+        conditions = [points[i].condition for i in selected_points(answers.front)]
+        curves = load_mean_curves(answers.study, curve_conditions(answers.front), settings)
+        own = read_provenance(with_origins(answers.study, settings), settings, conditions)
+        provenance = join_provenance(own, answers.study, parts)
         provenance = replace(provenance, notes=(*provenance.notes, *floors))
     with spinner("Drawing"):
-        figures = _analysis_figures(answers.study.sweep, runs, settings)
+        figures = _analysis_figures(answers.study.sweep, settings)
         page = render(answers, curves, with_short_diffs(provenance, MOST_DIFF_CHARACTERS), importance, figures)
         return page, provenance
 
 
 def _floors(sweep: "Sweep", study: "Study", settings: "Settings") -> tuple[str, ...]:
-    """Prerequisites beside what needs no learning, as far as their journals are here, and conditions that do not
-    beat it; nothing where the code or the data are not here.
+    """Sentences about prerequisites whose journals are here, and about conditions that do not beat their floor.
+
+    A floor is what needs no learning. None where the code or the data are not here.
     """
     from orchestrator.results.floors import of_study
     from orchestrator.scheduler.floors import of_prerequisites
@@ -193,28 +185,35 @@ def _floors(sweep: "Sweep", study: "Study", settings: "Settings") -> tuple[str, 
     from orchestrator.worker.trainable import load
 
     try:
-        poor = [one.sentence for one in of_study(study, load(sweep.trainable).metrics) if not one.is_beaten]
+        poor = [floor.sentence for floor in of_study(study, load(sweep.trainable).metrics) if not floor.is_beaten]
         of_others = of_prerequisites(TaskFactory(sweep, settings, num_gpus=0)) if sweep.prerequisites else []
     except InputError:
         return ()
-    return (*(one.sentence for one in of_others), *poor)
+    return (*(floor.sentence for floor in of_others), *poor)
 
 
-def _analysis_figures(sweep: str, runs: "StudyRuns", settings: "Settings") -> "tuple[AnalysisFigure, ...]":
-    """Those that were stored in MLflow, wherever they were drawn, and those of this machine in their place."""
+def _analysis_figures(sweep: str, settings: "Settings") -> "tuple[AnalysisFigure, ...]":
+    """The figures that were stored in MLflow, wherever they were drawn, and those of this machine in their place.
+
+    That the store of files is away stands in the provenance of the same report, which reads from it too.
+    """
     from orchestrator.report.analysis_figures import analysis_figures
-    from orchestrator.tracking.stored_figures import fetch_figures
+    from orchestrator.tracking.load import load_files
+    from orchestrator.tracking.stored_files import FIGURES
 
     with TemporaryDirectory() as folder:
-        fetch_figures(runs, Path(folder))
+        with suppress(OSError):
+            files = [file for file in load_files(sweep, FIGURES, settings) if file.path.endswith(".png")]
+            for file in files[:MOST_FIGURES]:
+                (Path(folder) / PurePosixPath(file.path).name).write_bytes(file.read())
         stored = analysis_figures(Path(folder), sweep)
-    found = {one.title: one for one in (*stored, *analysis_figures(settings.figures, sweep))}
-    return tuple(found[title] for title in sorted(found))
+    by_title = {figure.title: figure for figure in (*stored, *analysis_figures(settings.figures, sweep))}
+    return tuple(by_title[title] for title in sorted(by_title))
 
 
 @contextmanager
 def _writing(place: Path) -> Iterator[None]:
-    """A disk that is full or a folder of somebody else is not a fault of the program."""
+    """Has a disk that is full or somebody else's folder be an InputError: the program has no fault."""
     try:
         yield
     except OSError as error:

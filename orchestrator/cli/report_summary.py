@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from orchestrator.console.printing import Format, out, say, shown_path, to_csv
+from orchestrator.console.printing import Format, out, path_from_here, say, to_csv
 from orchestrator.published.verdict import Finding, Verdict
 from orchestrator.report.answers import Answers
 from orchestrator.report.claim_table import claim_text
@@ -48,7 +48,7 @@ class Report:
 
 
 def show(report: Report, format: Format) -> None:
-    """Prints it."""
+    """Prints a report."""
     if format is Format.json:
         print(json.dumps(_content(report), indent=2, allow_nan=False))
     elif format is Format.csv:
@@ -70,14 +70,14 @@ def _content(report: Report) -> dict[str, Any]:
     }
 
 
-def _importance(found: Importance | None) -> dict[str, Any] | None:
-    if found is None:
+def _importance(of: Importance | None) -> dict[str, Any] | None:
+    if of is None:
         return None
     shares, ranges = (
-        {path: dict(zip(found.objectives, row, strict=True)) for path, row in zip(found.parameters, rows, strict=True)}
-        for rows in (found.shares, found.ranges)
+        {path: dict(zip(of.objectives, row, strict=True)) for path, row in zip(of.parameters, rows, strict=True)}
+        for rows in (of.shares, of.ranges)
     )
-    return {"trials": found.num_trials, "parameters": shares, "ranges": ranges, "notes": found.notes}
+    return {"trials": of.num_trials, "parameters": shares, "ranges": ranges, "notes": of.notes}
 
 
 def _cells(report: Report) -> list[dict[str, Any]]:
@@ -91,8 +91,8 @@ def _cells(report: Report) -> list[dict[str, Any]]:
 
 
 def _printed(report: Report) -> list[tuple[str, Table]]:
-    named = {table.name.rpartition(".")[2]: table for table in report.tables}
-    return [(kind, named[kind]) for kind in PRINTED]
+    by_kind = {table.name.rpartition(".")[2]: table for table in report.tables}
+    return [(kind, by_kind[kind]) for kind in PRINTED]
 
 
 def _warnings(report: Report) -> tuple[str, ...]:
@@ -100,7 +100,11 @@ def _warnings(report: Report) -> tuple[str, ...]:
 
 
 def _show_to_people(report: Report) -> None:
-    _show_front(report.answers)
+    front, objectives = report.answers.front, front_objectives(report.answers)
+    near = [i for i, membership in enumerate(front.memberships) if membership.standing != "dominated"]
+    out.print(front_table(report.answers.question.sweep, front, objectives, near[:MAX_ROWS], out.width))
+    if len(near) > MAX_ROWS:
+        say(f"{len(near) - MAX_ROWS:,} more are on the front or near it; the files list all.")
     say(*summary_sentences(report.answers))
     show_verdicts(report.answers.verdicts)
     if report.importance:
@@ -110,22 +114,16 @@ def _show_to_people(report: Report) -> None:
     if len(warnings) > MAX_WARNINGS:
         say(f"{len(warnings) - MAX_WARNINGS} more warnings are in the page.")
     page, *tables = report.files
-    say(f"Report: {shown_path(page)}", f"Tables: {shown_path(page.parent)} ({len(tables)} files: .md, .tex, .csv)")
+    say(
+        f"Report: {path_from_here(page)}",
+        f"Tables: {path_from_here(page.parent)} ({len(tables)} files: .md, .tex, .csv)",
+    )
     if report.bundle:
-        say(f"Bundle: {shown_path(report.bundle)} (sha256 {report.bundle_sha256})")
-
-
-def _show_front(answers: Answers) -> None:
-    """The points that are on the front or may be."""
-    front = answers.front
-    near = [i for i, membership in enumerate(front.memberships) if membership.standing != "dominated"]
-    out.print(front_table(answers.question.sweep, front, front_objectives(answers), near[:MAX_ROWS], out.width))
-    if len(near) > MAX_ROWS:
-        say(f"{len(near) - MAX_ROWS:,} more are on the front or near it; the files list all.")
+        say(f"Bundle: {path_from_here(report.bundle)} (sha256 {report.bundle_sha256})")
 
 
 def show_verdicts(verdicts: Sequence[Verdict]) -> None:
-    """A line each; claims that one reason makes incomparable share one."""
+    """Prints a line for each verdict; claims that are not comparable for the same reason share a line."""
     width = max((len(verdict.finding.value) for verdict in verdicts), default=0)
     same = Counter((verdict.finding, verdict.reason) for verdict in verdicts)
     for verdict in verdicts:

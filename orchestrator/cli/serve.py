@@ -1,13 +1,15 @@
 """The command `serve`: the tracking server of several machines."""
 
 import os
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from orchestrator.console.exit_codes import DONE, FAILED, WRONG_INPUT
-from orchestrator.console.printing import err, out
+from orchestrator.console.printing import err, out, say
 from orchestrator.environment.places import folder_at
 from trainables.errors import InputError
 
@@ -50,20 +52,20 @@ def serve(
     """
     from orchestrator.server.folder import ServerFolder
 
-    where = ServerFolder(folder_at(folder or _default_folder(), "--folder").resolve())
+    default = OF_ROOT if os.geteuid() == 0 else Path("~/.ponderay/server")
+    where = ServerFolder(folder_at(folder or default, "--folder").resolve())
     if stop:
-        ended = "The tracking server has ended." if where.stop() else f"No tracking server runs in {where.path}."
-        out.print(ended, markup=False, soft_wrap=True)
+        say("The tracking server has ended." if where.stop() else f"No tracking server runs in {where.path}.")
         return
     server = _server(where.path, host, port, artifacts)
     if background:
         _start_in_background(server)
-    else:
-        _run(server)
-
-
-def _default_folder() -> Path:
-    return OF_ROOT if os.geteuid() == 0 else Path("~/.ponderay/server")
+        return
+    code = server.run(out)
+    if code not in (DONE, WRONG_INPUT):
+        err.print("ponderay: The server ended unexpectedly; its messages are above.", markup=False)
+        code = FAILED
+    raise SystemExit(code)
 
 
 def _server(folder: Path, host: str, port: int, artifacts: str | None) -> "TrackingServer":
@@ -71,7 +73,11 @@ def _server(folder: Path, host: str, port: int, artifacts: str | None) -> "Track
     from orchestrator.server.folder import ServerFolder
     from orchestrator.server.serve import TrackingServer
 
-    _check_packages()
+    for module, package in PACKAGES.items():
+        if find_spec(module) is None:
+            raise InputError(
+                f"`ponderay serve` needs {package}; `pip install -e '.[cluster]'` in the checkout brings it."
+            )
     check_host(host, port)
     store, users = (_database(name) for name in ("PONDERAY_SERVER_STORE", "PONDERAY_SERVER_USERS_STORE"))
     if users and not store:
@@ -85,16 +91,6 @@ def _server(folder: Path, host: str, port: int, artifacts: str | None) -> "Track
             soft_wrap=True,
         )
     return server
-
-
-def _check_packages() -> None:
-    from importlib.util import find_spec
-
-    for module, package in PACKAGES.items():
-        if find_spec(module) is None:
-            raise InputError(
-                f"`ponderay serve` needs {package}; `pip install -e '.[cluster]'` in the checkout brings it."
-            )
 
 
 def _database(name: str) -> str:
@@ -111,29 +107,16 @@ def _artifacts(given: str | None, folder: Path) -> str:
         return str(folder_at(given, "--artifacts") if given else folder / "artifacts")
     if not given.startswith("s3://") or "@" in given:
         raise InputError("`--artifacts` must be a folder or s3://BUCKET/FOLDER; set a bucket's keys in AWS_*.")
-    from importlib.util import find_spec
-
     if find_spec("boto3") is None:
         raise InputError("Artifacts in a bucket need boto3; `pip install -e '.[cluster]'` in the checkout brings it.")
     return given
 
 
 def _start_in_background(server: "TrackingServer") -> None:
-    from dataclasses import replace
-
     from orchestrator.server.background import start
 
     serving, is_new = start(server)
     if not is_new:
-        said = "The server already runs with its earlier options; `ponderay serve --stop` ends it."
-        out.print(said, markup=False, soft_wrap=True)
+        say("The server already runs with its earlier options; `ponderay serve --stop` ends it.")
     replace(server, host=serving.host, port=serving.port).describe(out)
-    out.print("`ponderay serve --stop` ends it; add `--folder` if you gave it.", markup=False, soft_wrap=True)
-
-
-def _run(server: "TrackingServer") -> None:
-    code = server.run(out)
-    if code not in (DONE, WRONG_INPUT):
-        err.print("ponderay: The server ended unexpectedly; its messages are above.", markup=False)
-        code = FAILED
-    raise SystemExit(code)
+    say("`ponderay serve --stop` ends it; add `--folder` if you gave it.")

@@ -27,16 +27,13 @@ def sources(
 
     is_table = format is Format.table
     rows = of_place(place) if place else items() if is_table and not every else everything()
-    print_rows([_told(row) if is_table else _record(row) for row in rows], format, "Sources", whole=("place",))
+    records = [_for_people(row) if is_table else vars(row) | {"sweeps": " ".join(row.sweeps)} for row in rows]
+    print_rows(records, format, "Sources", whole=("place",))
     if is_table and not (place or every):
         out.print("`ponderay sources --all` lists statements too, `ponderay sources PLACE` those of a place.")
 
 
-def _record(row: "SourceRow") -> dict[str, Any]:
-    return vars(row) | {"sweeps": " ".join(row.sweeps)}
-
-
-def _told(row: "SourceRow") -> dict[str, Any]:
+def _for_people(row: "SourceRow") -> dict[str, Any]:
     answer = row.why or f"{row.command}: {', '.join(row.sweeps)}"
     claims = row.num_numbers + row.num_statements
     return {

@@ -1,19 +1,20 @@
 """The command `status`: how a study stands, in tables of a size that can be read, then failures, code, disk, memory."""
 
+import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.cli.options import Smoke, SweepName, Where, find_recorded, load_shown
+from orchestrator.cli.options import OneSweepName, Smoke, Where, find_recorded, load_shown
 from orchestrator.console.printing import Format, OutputFormat, print_rows, say
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
     from orchestrator.results.study import Replicate, Study
-    from search_spaces.sweep import Objective
+    from search_spaces.sweep import Objective, Sweep
 
 MAX_REPLICATES: Final = 60
 MAX_CONDITIONS: Final = 60
@@ -25,26 +26,44 @@ FIELDS: Final = (
 )  # fmt: skip
 
 
-def status(name: SweepName, smoke: Smoke = False, where: Where = None, format: OutputFormat = Format.table) -> None:
+def status(
+    name: OneSweepName = None, smoke: Smoke = False, where: Where = None, format: OutputFormat = Format.table
+) -> None:
     """Show the state of a sweep: its replicates, or its conditions where they are many, and the errors of failed ones.
 
-    json and csv always list every replicate.
+    Without a sweep it lists every study of this runs folder and of the tracking server. Of a sweep json and csv always
+    list every replicate, with the values of its config as columns `config.PATH`.
     """
     from orchestrator.environment.settings import read_settings
+    from orchestrator.results.config_columns import config_columns
 
+    if name is None:
+        from orchestrator.cli.status_of_all import show_studies
+
+        show_studies(read_settings(), format)
+        return
     settings, sweep = read_settings(), find_recorded(name, smoke)
     study, shown_note = load_shown(sweep, settings, where)
     if format is Format.table:
         if shown_note:
             say(shown_note)
         show(study, sweep.objectives[0], settings)
-        _show_driver(study, settings, shlex.join(["ponderay", "run", name, *(["--smoke"] if smoke else [])]))
+        _show_waiting(study, sweep, settings)
+        command = shlex.join(["ponderay", "run", name, *(["--smoke"] if smoke else [])])
+        _show_driver(study, settings, command)
+        _show_mirror(study, command)
     else:
-        print_rows(replicate_rows(study), format, title=sweep.name)
+        configs = config_columns(study.configs, [replicate.condition for replicate in study.replicates])
+        rows = replicate_rows(study)
+        print_rows(
+            [row | {name: column[i] for name, column in configs.items()} for i, row in enumerate(rows)],
+            format,
+            title=sweep.name,
+        )
 
 
 def replicate_rows(study: "Study", fields: Sequence[str] = FIELDS) -> list[dict[str, Any]]:
-    """One record a replicate."""
+    """A record for each replicate."""
     return [{name: getattr(replicate, name) for name in fields} for replicate in study.replicates]
 
 
@@ -67,7 +86,7 @@ def show(study: "Study", objective: "Objective", settings: "Settings") -> None:
 
 
 def condition_rows(study: "Study", objective: "Objective") -> list[dict[str, Any]]:
-    """One record for each of the conditions that changed last, in their order: states, mean, time, last change."""
+    """Records of the conditions that changed last, in their order: states, mean, time, last change."""
     from orchestrator.report.numerals import decimals, estimate
 
     newest = sorted(study.conditions, key=lambda name: study.updated_ms.get(name, 0), reverse=True)[:MAX_CONDITIONS]
@@ -85,7 +104,7 @@ def condition_rows(study: "Study", objective: "Objective") -> list[dict[str, Any
             | {state: counts[state] or "" for state in states}
             | {metric: estimate(summary, decimals([summary])) if summary else ""}
             | {"time": _clock(sum(replicate.duration_s for replicate in replicates))}
-            | {"last change": _moment(study.updated_ms.get(name))}
+            | {"last change": _minute(study.updated_ms.get(name))}
         )
     return rows
 
@@ -94,19 +113,21 @@ def _show_driver(study: "Study", settings: "Settings", command: str) -> None:
     """Whether somebody still runs what is not at its end, and how it goes on.
 
     Args:
-        command: what goes on where the replicates' runs do not say by which command they were begun.
+        command: what goes on where it is not recorded by which command the replicates were begun.
     """
-    from orchestrator.tracking.load import load_holder, open_runs
-    from orchestrator.tracking.names import COMMAND
+    from orchestrator.tracking.load import load_holder, with_origins
 
     states = {replicate.state for replicate in study.replicates}
     if not states & {"running", "stopped"}:
         return
-    run_ids = [one.run_id for one in study.replicates if one.state in ("running", "stopped") and one.run_id]
-    begun_by = open_runs(study.sweep, settings).tags_of(run_ids[:MAX_REPLICATES], COMMAND)
-    typed = (one.replace("__main__.py ", "ponderay ", 1) for one in begun_by)  # in a job Python runs the package
-    commands = [one for one in typed if one.startswith(("ponderay run ", "ponderay train "))] or [command]
-    listed, ending = " and ".join(f"`{one}`" for one in commands), "s" if len(commands) == 1 else ""
+    origins = with_origins(study, settings).origins
+    left = (replicate.key for replicate in study.replicates if replicate.state in ("running", "stopped"))
+    begun_by = dict.fromkeys(origins[key].command for key in left if key in origins)
+    # A job runs the package itself, and goes on by being sent again; `__main__.py` is how earlier versions noted it.
+    typed = (re.sub(r"^(python -m orchestrator|__main__\.py) run ", "ponderay submit ", line) for line in begun_by)
+    begun = ("ponderay run ", "ponderay train ", "ponderay submit ", "python -m ponderay ")
+    commands = [line for line in typed if line.startswith(begun)] or [command]
+    listed, ending = " and ".join(f"`{line}`" for line in commands), "s" if len(commands) == 1 else ""
     holder = load_holder(study.sweep, settings)
     if "running" in states and holder and holder.is_silent and holder.silent_s is not None:
         say(
@@ -116,6 +137,39 @@ def _show_driver(study: "Study", settings: "Settings", command: str) -> None:
     elif "stopped" in states and "running" not in states:
         gone = f"; {holder.who}, which ran the sweep last, is gone" if holder and holder.is_gone else ""
         say(f"What is stopped waits{gone}: {listed} continue{ending} it.")
+
+
+def _show_waiting(study: "Study", sweep: "Sweep", settings: "Settings") -> None:
+    """How far the replicates that run have come, and which conditions have not begun."""
+    from orchestrator.journal.folder import ReplicateFolder
+    from orchestrator.journal.summary import summarise
+
+    running = [replicate for replicate in study.replicates if replicate.state == "running"]
+    steps = []
+    for replicate in running[:MAX_FAILURES]:
+        folder = settings.replicates(study.sweep) / replicate.key
+        step = summarise(ReplicateFolder(folder, {}, settings.shared(folder)).records()).step
+        steps.append(f"{replicate.condition} seed {replicate.seed} at step {max(step, 0):,}")
+    if steps:
+        more = f"; {len(running) - MAX_FAILURES:,} more" if len(running) > MAX_FAILURES else ""
+        say(f"At work: {'; '.join(steps)}{more}.")
+    left = [condition.name for condition in sweep.conditions if condition.name not in study.conditions]
+    if left and study.replicates:
+        more = f" and {len(left) - MAX_NAMES:,} more" if len(left) > MAX_NAMES else ""
+        say(f"Not begun: {'; '.join(left[:MAX_NAMES])}{more}.")
+
+
+def _show_mirror(study: "Study", command: str) -> None:
+    """What the study file has and MLflow lacks, as its last driver knew it."""
+    if not study.unmirrored:
+        return
+    num_ended = sum(one.state in ("complete", "failed") for one in study.replicates)
+    labels = [f"{condition} seed {seed}" for condition, seed in study.unmirrored]
+    more = f" and {len(labels) - MAX_NAMES:,} more" if len(labels) > MAX_NAMES else ""
+    is_running = any(one.state == "running" for one in study.replicates)
+    remedy = "its driver still writes them" if is_running else f"`{command}` writes them"
+    listed = "; ".join(labels[:MAX_NAMES])
+    say(f"MLflow lacks {len(labels):,} of {num_ended:,} replicates that have ended ({listed}{more}); {remedy}.")
 
 
 def _show_conditions(study: "Study", objective: "Objective") -> None:
@@ -148,19 +202,14 @@ def _show_versions(study: "Study") -> None:
         return
     say(f"Results of {len(versions)} versions of the trainable's code stand side by side:")
     for version, conditions in versions.items():
-        say(f"  {version}: {_listed(conditions)}")
-
-
-def _listed(names: Iterable[str]) -> str:
-    listed = list(names)
-    more = f" and {len(listed) - MAX_NAMES:,} more" if len(listed) > MAX_NAMES else ""
-    return "; ".join(listed[:MAX_NAMES]) + more
+        more = f" and {len(conditions) - MAX_NAMES:,} more" if len(conditions) > MAX_NAMES else ""
+        say(f"  {version}: {'; '.join(list(conditions)[:MAX_NAMES])}{more}")
 
 
 def _disk(study: "Study", settings: "Settings") -> str:
-    """Measured where replicates are few; thousands of folders take long, so then what each said when it ended.
+    """The disk space of a study in words: measured where replicates are few, for thousands of folders take long.
 
-    What lies on another machine is not seen from here, and that is said.
+    For many it is the sum of what was recorded at their ends. Of what lies on another machine it says so.
     """
     if len(study.replicates) > MAX_REPLICATES:
         recorded = sum(replicate.size_bytes for replicate in study.replicates) / 1e6
@@ -176,7 +225,9 @@ def _disk(study: "Study", settings: "Settings") -> str:
     if settings.storage:
         num_away = 0 if used else len(study.replicates)
     else:
-        keys = [one.key for one in study.replicates if one.metrics]  # without a report there may be no folder yet
+        keys = [
+            r.key for r in study.replicates if r.metrics and r.code_version
+        ]  # without a report there may be no folder
         num_away = sum(not (folder / key).exists() for key in keys)
     if not num_away:
         return f"{used:,.1f} MB of checkpoints and journals"
@@ -190,35 +241,32 @@ def _show_damage(study: "Study", settings: "Settings") -> None:
     """Journals and checkpoints that are damaged or were; on this machine, and where replicates are few."""
     if settings.storage or len(study.replicates) > MAX_REPLICATES:
         return
-    found = [
-        f"{one.condition} seed {one.seed}: {said}" for one in study.replicates for said in _damage(study, one, settings)
-    ]
-    for line in found[:MAX_FAILURES]:
-        say(line)
-    if len(found) > MAX_FAILURES:
-        say(f"{len(found) - MAX_FAILURES:,} more damaged files")
-
-
-def _damage(study: "Study", replicate: "Replicate", settings: "Settings") -> Iterator[str]:
-    """What is complete is not read from its journal again."""
     from orchestrator.journal.folder import ReplicateFolder
 
-    folder = ReplicateFolder(settings.replicates(study.sweep) / replicate.key, {})
-    if asides := folder.asides():
-        yield f"Damaged files were set aside in {folder.path} and may be deleted: {', '.join(asides)}."
-    if replicate.state != "complete" and (warning := folder.warning()):
-        yield warning
+    lines = []
+    for replicate in study.replicates:
+        folder = ReplicateFolder(settings.replicates(study.sweep) / replicate.key, {})
+        label = f"{replicate.condition} seed {replicate.seed}"
+        if names := folder.asides():
+            sentence = f"Damaged files were set aside in {folder.path} and may be deleted: {', '.join(names)}."
+            lines.append(f"{label}: {sentence}")
+        if replicate.state != "complete" and (warning := folder.warning()):  # a complete journal is not read again
+            lines.append(f"{label}: {warning}")
+    for line in lines[:MAX_FAILURES]:
+        say(line)
+    if len(lines) > MAX_FAILURES:
+        say(f"{len(lines) - MAX_FAILURES:,} more damaged files")
 
 
 def _show_memory(study: "Study") -> None:
-    found = []
+    peaks = []
     for field, what in (("peak_host_bytes", "of a process"), ("peak_gpu_bytes", "of a GPU")):
         most: Replicate | None = max(study.replicates, key=lambda r: getattr(r, field), default=None)
         if most is not None and getattr(most, field):
             size = getattr(most, field) / 1e6
-            found.append(f"{size:,.0f} MB {what} ({most.condition} seed {most.seed})")
-    if found:
-        say(f"Peak memory: {', '.join(found)}")
+            peaks.append(f"{size:,.0f} MB {what} ({most.condition} seed {most.seed})")
+    if peaks:
+        say(f"Peak memory: {', '.join(peaks)}")
 
 
 def _clock(duration_s: float) -> str:
@@ -227,5 +275,5 @@ def _clock(duration_s: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}" if duration_s else ""
 
 
-def _moment(time_ms: int | None) -> str:
+def _minute(time_ms: int | None) -> str:
     return f"{datetime.fromtimestamp(time_ms / 1000):%Y-%m-%d %H:%M}" if time_ms else ""

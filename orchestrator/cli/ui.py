@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -61,7 +60,7 @@ def ui(
 
 def _print_pages(settings: "Settings", server: str) -> None:
     """The pages of each sweep, then the searches."""
-    from orchestrator.tracking.pages import FILTERS
+    from orchestrator.tracking.pages import CONDITIONS, FILTERS, VIEWS, filter_page
     from orchestrator.tracking.store import has_store
 
     if not has_store(settings.tracking_uri):
@@ -71,20 +70,15 @@ def _print_pages(settings: "Settings", server: str) -> None:
 
     for sweep in Tracking(settings).sweeps():
         out.print(sweep.name, markup=False)
-        for name, page in _pages(sweep.experiment_id, sweep.tags).items():
+        pages = {view.name: view.page(sweep.experiment_id) for view in VIEWS if view.tag in sweep.tags}
+        # a sweep that ran before there were saved views has none
+        pages = pages or {"Conditions": filter_page(sweep.experiment_id, CONDITIONS)}
+        for name, page in pages.items():
             out.print(f"  {name:32} {server.rstrip('/')}/{page}", markup=False, soft_wrap=True)
     out.print("\nSearches for the box above a table; fill in what stands in braces:")
-    for one in FILTERS:
-        out.print(f"  {one.name}: {one.meaning}\n    {one.text}", markup=False, soft_wrap=True)
+    for search in FILTERS:
+        out.print(f"  {search.name}: {search.meaning}\n    {search.text}", markup=False, soft_wrap=True)
     out.print()
-
-
-def _pages(experiment_id: str, tags: Mapping[str, str]) -> dict[str, str]:
-    """Saved views by name; of a sweep that ran before there were any, the conditions."""
-    from orchestrator.tracking.pages import CONDITIONS, VIEWS, filter_page
-
-    saved = {view.name: view.page(experiment_id) for view in VIEWS if view.tag in tags}
-    return saved or {"Conditions": filter_page(experiment_id, CONDITIONS)}
 
 
 def _without_user(uri: str) -> str:

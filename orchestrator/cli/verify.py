@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from orchestrator.cli.options import Smoke, ask, find_recorded, find_with, with_curves
 from orchestrator.console.exit_codes import FAILED
@@ -57,9 +59,9 @@ def verify(
 
     bundle = Path(what)
     with spinner(f"Making the tables of {bundle} again"):
-        found = verified(bundle)
-    show(bundle, found, format)
-    if found.differences:
+        verification = verified(bundle)
+    show(bundle, verification, format)
+    if verification.differences:
         raise SystemExit(FAILED)
 
 
@@ -80,12 +82,12 @@ def _hold_against_claims(name: str, smoke: bool, format: Format, published: bool
         study, question = ask(sweep, settings, None, None)
         study = with_curves(study, sweep, settings)
         points = front(study, question.objectives)
-        found = judge(study, question, [one.p for one in compared(points, question)])
-    table = claim_table(sweep.name, found)
+        verdicts = judge(study, question, [comparison.p for comparison in compared(points, question)])
+    table = claim_table(sweep.name, verdicts)
     if format is not Format.table:
         print(for_programs(table, format), end="")
-    elif found:
-        report_summary.show_verdicts(found)
+    elif verdicts:
+        report_summary.show_verdicts(verdicts)
     else:
         _say(table.notes[0])
 
@@ -97,82 +99,70 @@ def _hold_against_each_other(name: str, format: Format) -> None:
     from search_spaces.find_claims import claims_of
 
     sweep = find_with(name, False, None)
-    found = printed_pairs(claims_of(sweep))
-    table = printed_table(sweep.name, found)
+    pairs = printed_pairs(claims_of(sweep))
+    table = printed_table(sweep.name, pairs)
     if format is not Format.table:
         print(for_programs(table, format), end="")
         return
-    for one, texts in zip(found, zip(*(column.texts for column in table.as_printed()), strict=True), strict=False):
+    for pair, texts in zip(pairs, zip(*(column.texts for column in table.as_printed()), strict=True), strict=False):
         a, b, metric, ours, theirs, difference, interval, p, p_holm, _ = texts
         _say(f"{a} against {b}, {metric}: {ours}, {theirs}; {difference} ({interval}), p {p}, by Holm {p_holm}")
-        if one.said:
-            _say(f"  The source says: {one.said}")
+        if pair.said:
+            _say(f"  The source says: {pair.said}")
     _say(table.notes[0])
 
 
-def show(bundle: Path, found: "Verification", format: Format) -> None:
+def show(bundle: Path, verification: "Verification", format: Format) -> None:
     """Prints what came of verifying `bundle`."""
     if format is Format.json:
-        print(json.dumps(_content(bundle, found), indent=2))
+        print(json.dumps(_content(bundle, verification), indent=2))
     elif format is Format.csv:
-        rows = [vars(difference) for difference in found.differences]
+        rows = [vars(difference) for difference in verification.differences]
         print(to_csv(rows) or "member,row,column,written,found\n", end="")
     else:
-        _show_to_people(bundle, found)
+        _show_to_people(bundle, verification)
 
 
-def _content(bundle: Path, found: "Verification") -> dict[str, Any]:
+def _content(bundle: Path, verification: "Verification") -> dict[str, Any]:
+    numbers = ("num_replicates", "num_members", "num_tables", "num_cells", "num_reworded")
+    versions = verification.other_versions.items()
     return {
         "bundle": str(bundle),
         "sha256": _sha256(bundle),
-        "sweep": found.sweep,
-        "is_equal": not found.differences,
-        "num_replicates": found.num_replicates,
-        "num_members": found.num_members,
-        "num_tables": found.num_tables,
-        "num_cells": found.num_cells,
-        "num_reworded": found.num_reworded,
-        "unmade": list(found.unmade),
-        "differences": [vars(difference) for difference in found.differences],
-        "versions": {name: {"written": a, "installed": b} for name, (a, b) in found.other_versions.items()},
+        "sweep": verification.sweep,
+        "is_equal": not verification.differences,
+        **{name: getattr(verification, name) for name in numbers},
+        "unmade": list(verification.unmade),
+        "differences": [vars(difference) for difference in verification.differences],
+        "versions": {name: {"written": written, "installed": here} for name, (written, here) in versions},
     }
 
 
-def _show_to_people(bundle: Path, found: "Verification") -> None:
-    _say(f"{bundle}: {found.sweep}, {found.num_replicates:,} replicates; sha256 {_sha256(bundle)}")
-    for name, (written, installed) in found.other_versions.items():
+def _show_to_people(bundle: Path, v: "Verification") -> None:
+    _say(f"{bundle}: {v.sweep}, {v.num_replicates:,} replicates; sha256 {_sha256(bundle)}")
+    for name, (written, installed) in v.other_versions.items():
         _say(f"The bundle was written with {name} {written}; here {installed} is installed.")
-    if not found.differences:
+    if not v.differences:
+        by_manifest_alone = ", ".join(["page", "diffs", *v.unmade]) + " and provenance"
         _say(
-            f"All {found.num_cells:,} cells of {found.num_tables} tables follow from the raw values, and all "
-            f"{found.num_members} members are as the manifest says ({_by_manifest_alone(found)} by it alone)."
+            f"All {v.num_cells:,} cells of {v.num_tables} tables follow from the raw values, and all "
+            f"{v.num_members} members are as the manifest says ({by_manifest_alone} by it alone)."
         )
-        if found.num_reworded:
-            _say(f"{found.num_reworded:,} sentences in tables are worded differently by the code that is installed.")
+        if v.num_reworded:
+            _say(f"{v.num_reworded:,} sentences in tables are worded differently by the code that is installed.")
         return
-    _show_differences(found)
-    num_tables = len({difference.member for difference in found.differences})
-    _say(f"Differences: {len(found.differences):,} in {num_tables} of {found.num_members} members.")
-    if "commit" in found.other_versions:
-        _say("The code differs; check out the commit named above to see whether the differences remain.")
-
-
-def _by_manifest_alone(found: "Verification") -> str:
-    return ", ".join(["page", "diffs", *found.unmade]) + " and provenance"
-
-
-def _show_differences(found: "Verification") -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(title="What differs")
     for heading in ("member", "row", "column", "in the bundle", "found"):
         table.add_column(heading, overflow="fold")
-    for one in found.differences[:MAX_ROWS]:
-        table.add_row(*(Text(harmless(text)) for text in (one.member, one.row, one.column, one.written, one.found)))
+    for difference in v.differences[:MAX_ROWS]:
+        table.add_row(*(Text(harmless(text)) for text in vars(difference).values()))
     out.print(table)
-    if len(found.differences) > MAX_ROWS:
-        _say(f"{len(found.differences) - MAX_ROWS:,} more; --format csv lists all.")
+    if len(v.differences) > MAX_ROWS:
+        _say(f"{len(v.differences) - MAX_ROWS:,} more; --format csv lists all.")
+    num_tables = len({difference.member for difference in v.differences})
+    _say(f"Differences: {len(v.differences):,} in {num_tables} of {v.num_members} members.")
+    if "commit" in v.other_versions:
+        _say("The code differs; check out the commit named above to see whether the differences remain.")
 
 
 def _sha256(bundle: Path) -> str:

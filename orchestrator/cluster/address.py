@@ -7,12 +7,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from orchestrator.cluster import ray_internals
 from orchestrator.cluster import token as ray_token
+from orchestrator.cluster.worker_setup import runtime_environment
 from search_spaces.redaction import redacted_text
 from trainables.errors import InputError
 
@@ -35,14 +36,21 @@ def names_cluster() -> bool:
 
 def refuse_malformed() -> None:
     """Raises InputError where RAY_ADDRESS can be no cluster's address; nobody is asked."""
-    if (address := _named()) and (fault := _malformed(address)):
+    address = _hosts_address()
+    host, _, port = address.rpartition(":")
+    fault = ""
+    if address.startswith("ray://"):
+        fault = "must be HOST:PORT of the cluster itself, for Ray Client cannot carry a sweep's driver"
+    elif not ray_token.PLACE.fullmatch(address) or not host or not 0 < int(port[:6]) <= HIGHEST_PORT:
+        fault = f"must be HOST:PORT with a port from 1 to {HIGHEST_PORT}, `auto` or `local`"
+    if address and fault:
         raise InputError(f"RAY_ADDRESS {fault}, but got {redacted_text(address)!r}. {REMEDY}")
 
 
 def refuse_silent() -> None:
     """Raises InputError where RAY_ADDRESS names a cluster that does not answer within seconds."""
     refuse_malformed()
-    if (address := _named()) and (fault := _silence(address, ANSWER_S)):
+    if (address := _hosts_address()) and (fault := _silence(address, ANSWER_S)):
         raise _unusable(address, fault)
     if not address:
         _refuse_unfound()
@@ -51,15 +59,15 @@ def refuse_silent() -> None:
 def refuse_unusable() -> None:
     """Raises InputError where RAY_ADDRESS names a cluster that does not answer, or is of another version of Ray."""
     refuse_malformed()
-    address = _named()
+    address = _hosts_address()
     if not address:
         _refuse_unfound()
     if address and not ray_token.fault(address) and (fault := address_fault(address)):  # of a token says Ray's start
         raise _unusable(address, fault)
 
 
-def _named() -> str:
-    """RAY_ADDRESS where it says itself which cluster it means."""
+def _hosts_address() -> str:
+    """RAY_ADDRESS where it names a cluster by HOST:PORT; empty where Ray would choose or start one."""
     address = os.environ.get("RAY_ADDRESS") or "local"
     return "" if address in ("local", "auto") else address
 
@@ -69,28 +77,20 @@ def _refuse_unfound() -> None:
     address = os.environ.get("RAY_ADDRESS") or "local"
     if address == "local" or not PROCESSES.is_dir():  # where no processes can be seen, Ray itself looks
         return
-    if ray_token.shown() and (strange := set(other_instances()) - set(other_instances(owners=_trusted()))):
-        listed = ", ".join(sorted(strange))
+    trusted = (0, os.geteuid())  # root has this user's token anyway
+    if ray_token.presented_token() and (foreign := set(other_instances()) - set(other_instances(owners=trusted))):
+        listed = ", ".join(sorted(foreign))
         raise InputError(
             f"RAY_ADDRESS={address!r} may take a cluster of another user of this machine ({listed}), who would get "
             "your token. Set it to HOST:PORT of the cluster that you mean."
         )
-    found = {one: ray_token.ask(one, ray_token.shown()) for one in other_instances()}
-    if "let in" not in found.values():
-        listed = "; ".join(f"{one}: {answer}" for one, answer in found.items()) or "none runs"
+    answers = {cluster: ray_token.ask(cluster, ray_token.presented_token()) for cluster in other_instances()}
+    if "let in" not in answers.values():
+        listed = "; ".join(f"{cluster}: {answer}" for cluster, answer in answers.items()) or "none runs"
         raise InputError(
             f"RAY_ADDRESS={address!r} takes a cluster that runs on this machine, but none can be used ({listed}). "
             "Set it to HOST:PORT of the cluster that you mean, or unset it to run on this machine."
         )
-
-
-def _malformed(address: str) -> str:
-    host, _, port = address.rpartition(":")
-    if address.startswith("ray://"):
-        return "must be HOST:PORT of the cluster itself, for Ray Client cannot carry a sweep's driver"
-    if not ray_token.PLACE.fullmatch(address) or not host or not 0 < int(port[:6]) <= HIGHEST_PORT:
-        return f"must be HOST:PORT with a port from 1 to {HIGHEST_PORT}, `auto` or `local`"
-    return ""
 
 
 def _unusable(address: str, fault: str) -> InputError:
@@ -104,10 +104,10 @@ def _silence(address: str, answer_s: float) -> str:
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
     except (OSError, ValueError, OverflowError) as error:
         return str(error)
-    asked_s = time.monotonic()
+    start_s = time.monotonic()
     if ray_token.ask(address, answer_s=answer_s) != "unknown":
         return ""
-    is_late = time.monotonic() - asked_s >= answer_s
+    is_late = time.monotonic() - start_s >= answer_s
     return "what listens there does not answer as Ray" + f" within {answer_s:g} s" * is_late
 
 
@@ -130,43 +130,34 @@ def address_fault(address: str, answer_s: float = ANSWER_S) -> str:
     return lines[-1][:200] if done.returncode else ""
 
 
-def _trusted() -> tuple[int, ...]:
-    """Who may have our token: this user, and root, who has it anyway."""
-    return (0, os.geteuid())
-
-
 def other_instances(processes: Path = PROCESSES, owners: Collection[int] = ()) -> list[str]:
     """Addresses of the clusters that have a process on this host; found by looking at the processes only.
 
     Args:
         owners: user ids; only their processes are looked at, if any are named.
     """
-    found = set()
+    addresses = set()
     for file in processes.glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             if owners and file.stat().st_uid not in owners:
                 continue
             arguments = file.read_bytes().decode(errors="replace").split("\0")
-            if Path(arguments[0]).name in ("raylet", "gcs_server"):
-                found.add(_address(arguments))
-    return sorted(found - {""})
+            if Path(arguments[0]).name not in ("raylet", "gcs_server"):
+                continue
+            options = dict(argument.lstrip("-").partition("=")[::2] for argument in arguments[1:])
+            port = options.get("gcs_server_port", "0")
+            of_head = f"{options.get('node-ip-address', 'this host')}:{port}" if port != "0" else ""
+            addresses.add(options.get("gcs-address", of_head))
+    return sorted(addresses - {""})
 
 
-def raylet_at(socket_name: str, processes: Path = Path("/proc")) -> int:
+def raylet_at(socket_name: str, processes: Path = PROCESSES) -> int:
     """The process number of the raylet whose socket has this name; 0 where none is seen."""
     for file in processes.glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             if f"--raylet_socket_name={socket_name}" in file.read_bytes().decode(errors="replace").split("\0"):
                 return int(file.parent.name)
     return 0
-
-
-def _address(arguments: list[str]) -> str:
-    options = dict(one.lstrip("-").partition("=")[::2] for one in arguments[1:])
-    if "gcs-address" in options:
-        return options["gcs-address"]
-    port = options.get("gcs_server_port", "0")
-    return f"{options.get('node-ip-address', 'this host')}:{port}" if port != "0" else ""
 
 
 @contextlib.contextmanager
@@ -181,8 +172,6 @@ def joined(address: str) -> Iterator[str]:
     """
     import ray
 
-    from orchestrator.cluster.worker_setup import runtime_environment
-
     if ray.is_initialized():
         yield ""
         return
@@ -196,33 +185,32 @@ def joined(address: str) -> Iterator[str]:
 
 
 def living_nodes() -> dict[str, str]:
-    """Every living node of the cluster that this process has joined: its id, and its name for people."""
+    """The names for people of all living nodes of the cluster that this process has joined, by the node's id."""
     import ray
 
     nodes = (node for node in ray.nodes() if node["Alive"])  # type: ignore[no-untyped-call]
-    return {str(node["NodeID"]): _label(node) for node in nodes}
-
-
-def _label(node: Mapping[str, Any]) -> str:
-    return f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']}, {str(node['NodeID'])[:6]})"
+    return {
+        str(node["NodeID"]): f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']}, {str(node['NodeID'])[:6]})"
+        for node in nodes
+    }
 
 
 def ask_nodes(question: Callable[..., Any], arguments: tuple[Any, ...], nodes: list[str]) -> dict[str, Any | str]:
-    """What `question(*arguments)` returns on each node, by the node's id; where it cannot say, why, as text."""
+    """The value of `question(*arguments)` on each node, by the node's id; where there is none, the cause as text."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     task = ray.remote(num_cpus=0, max_retries=0)(question)
-    there = {node: NodeAffinitySchedulingStrategy(node, soft=False) for node in nodes}
-    asked = {task.options(scheduling_strategy=place).remote(*arguments): node for node, place in there.items()}
-    ready, late = ray.wait(list(asked), num_returns=len(asked), timeout=NODE_S)
-    answers: dict[str, Any | str] = {asked[one]: f"no answer within {NODE_S:g} s" for one in late}
-    for one in late:
-        ray.cancel(one, force=True)
-    for one in ready:
+    places = {node: NodeAffinitySchedulingStrategy(node, soft=False) for node in nodes}
+    node_of = {task.options(scheduling_strategy=place).remote(*arguments): node for node, place in places.items()}
+    ready, late = ray.wait(list(node_of), num_returns=len(node_of), timeout=NODE_S)
+    answers: dict[str, Any | str] = {node_of[future]: f"no answer within {NODE_S:g} s" for future in late}
+    for future in late:
+        ray.cancel(future, force=True)
+    for future in ready:
         try:
-            answers[asked[one]] = ray.get(one)
+            answers[node_of[future]] = ray.get(future)
         except Exception as error:  # whatever a node without our sources, or one that dies, may say
-            said = str(error).strip().splitlines() or [type(error).__name__]
-            answers[asked[one]] = said[-1][:200]
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            answers[node_of[future]] = lines[-1][:200]
     return {node: answers[node] for node in nodes}

@@ -25,7 +25,7 @@ from search_spaces.resources import ResolvedResources
 
 LOOK_S: Final = 1.0
 JOIN_S: Final = 30.0
-MAX_ASKED: Final = 64
+MAX_RESERVED: Final = 64
 log = logging.getLogger(__name__)
 
 
@@ -48,15 +48,6 @@ def addable(description: Mapping[str, Any]) -> Capacity:
     return Capacity(sum(cpus), sum(gpus), max(cpus), max(gpus))
 
 
-def _read(file: Path) -> Capacity:
-    """What a description adds; nothing where the file, perhaps of another cluster long ago, is none."""
-    try:
-        return addable(yaml.safe_load(file.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError, TypeError) as error:
-        log.warning("%s is no description of a cluster: %s", file, type(error).__name__)
-        return Capacity(0, 0, 0, 0)
-
-
 class GrowingCapacity:
     """What the cluster has, with what it may have at most.
 
@@ -67,10 +58,14 @@ class GrowingCapacity:
     """
 
     def __init__(self, present: Callable[[], Capacity], config: Path = DESCRIPTION) -> None:
+        self._present, self._addable = present, Capacity(0, 0, 0, 0)
         file = config.expanduser()
-        is_described = names_cluster() and file.is_file()
-        self._present = present
-        self._addable = _read(file) if is_described else Capacity(0, 0, 0, 0)
+        if names_cluster() and file.is_file():
+            try:
+                self._addable = addable(yaml.safe_load(file.read_text(encoding="utf-8")))
+            except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError, TypeError) as error:
+                # perhaps it is of another cluster long ago
+                log.warning("%s is no description of a cluster: %s", file, type(error).__name__)
 
     def __call__(self) -> Capacity:
         """The present one; `most` is the larger of it and what the workers of the description come to."""
@@ -87,26 +82,26 @@ class GrowingCapacity:
 
 def bundles(needs: ResolvedResources) -> list[dict[str, float]]:
     """What one replicate reserves, a bundle for each worker."""
-    one = {"CPU": float(needs.cpus_per_worker)}
+    bundle = {"CPU": float(needs.cpus_per_worker)}
     if needs.gpus_per_worker:
-        one["GPU"] = needs.gpus_per_worker
-    return [one] * max(1, needs.min_workers)
+        bundle["GPU"] = needs.gpus_per_worker
+    return [bundle] * max(1, needs.min_workers)
 
 
 def unplaced(
     live: list[ResolvedResources], waiting: list[ResolvedResources], capacity: Capacity
 ) -> list[ResolvedResources]:
-    """Those of `waiting`, in order, that have no place now beside `live`, but would have one in the largest cluster."""
+    """The part of `waiting`, in order, without a place now beside `live`, but with one in the largest cluster."""
     most = capacity.most or capacity
-    cpus, gpus = sum(one.num_cpus for one in live), sum(one.num_gpus for one in live)
-    asked: list[ResolvedResources] = []
-    for one in waiting:
-        cpus, gpus = cpus + one.min_cpus, gpus + one.min_gpus
-        if cpus > most.num_cpus or gpus > most.num_gpus or len(asked) == MAX_ASKED:
+    cpus, gpus = sum(needs.num_cpus for needs in live), sum(needs.num_gpus for needs in live)
+    without_place: list[ResolvedResources] = []
+    for needs in waiting:
+        cpus, gpus = cpus + needs.min_cpus, gpus + needs.min_gpus
+        if cpus > most.num_cpus or gpus > most.num_gpus or len(without_place) == MAX_RESERVED:
             break
         if cpus > capacity.num_cpus or gpus > capacity.num_gpus:
-            asked.append(one)
-    return asked
+            without_place.append(needs)
+    return without_place
 
 
 class Demand:
@@ -125,7 +120,7 @@ class Demand:
         is_answering: Callable[[], bool],
     ) -> None:
         self._scheduler, self._capacity, self._tell, self._is_answering = scheduler, capacity, tell, is_answering
-        self._asked: list[tuple[ResolvedResources, PlacementGroup]] = []
+        self._reserved: list[tuple[ResolvedResources, PlacementGroup]] = []
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="demand", daemon=True)
 
@@ -135,29 +130,27 @@ class Demand:
 
     def __exit__(self, *_: Any) -> None:
         self._closed.set()
-        if not self._asked or self._is_answering():
+        if not self._reserved or self._is_answering():
             self._thread.join(JOIN_S)
             self._keep([])
 
     def _run(self) -> None:
         while not self._closed.wait(LOOK_S):
             try:
-                self._give_back()
-                self._ask()
+                # what has found its place is given back, so that the work itself can have it
+                placed = [r for r in self._reserved if placement_group_table(r[1])["state"] == "CREATED"]
+                self._keep([reservation for reservation in self._reserved if reservation not in placed])
+                self._reserve()
             except ray.exceptions.RayError as error:  # asked again at the next look
                 log.debug("Demand: %s", error)
 
-    def _give_back(self) -> None:
-        """Removes the reservations that have found their place, so that the work itself can have it."""
-        self._keep([one for one in self._asked if placement_group_table(one[1])["state"] != "CREATED"])
-
     def _keep(self, kept: list[tuple[ResolvedResources, PlacementGroup]]) -> None:
-        for one in self._asked:
-            if one not in kept:
-                remove_placement_group(one[1])
-        self._asked = kept
+        for reservation in self._reserved:
+            if reservation not in kept:
+                remove_placement_group(reservation[1])
+        self._reserved = kept
 
-    def _ask(self) -> None:
+    def _reserve(self) -> None:
         capacity, tasks = self._capacity(), self._scheduler.tasks
         if capacity.most == replace(capacity, most=None):  # it does not grow, and tasks may be thousands
             self._keep([])
@@ -169,13 +162,13 @@ class Demand:
             if tasks.is_open(task) and all(tasks[key].state == "complete" for key in task.prerequisites)
         ]
         wanted = unplaced(live, waiting, capacity)
-        if wanted and not self._asked:
+        if wanted and not self._reserved:
             self._tell(f"Ponderay asks the cluster for machines: {len(wanted)} replicates wait for resources.")
         missing, kept = Counter(wanted), []
-        for resources, group in self._asked:
+        for resources, group in self._reserved:
             if missing[resources]:
                 missing[resources] -= 1
                 kept.append((resources, group))
         self._keep(kept)
         for needs in missing.elements():
-            self._asked.append((needs, placement_group(bundles(needs), strategy="PACK")))
+            self._reserved.append((needs, placement_group(bundles(needs), strategy="PACK")))

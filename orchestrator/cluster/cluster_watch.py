@@ -16,8 +16,8 @@ from orchestrator.scheduler.stop_request import Stopping
 
 LOOK_S: Final = 1.0
 ASK_S: Final = 4.0
-TOLD_S: Final = 15.0
-"""After so long without an answer of the head it is said."""
+SILENT_S: Final = 15.0
+"""After so long without an answer the head counts as silent, and the user learns of it."""
 
 AGAIN_S: Final = 15.0
 """Whatever Ray does with an interruption, another comes after so long."""
@@ -36,8 +36,8 @@ class ClusterWatch:
     Args:
         limit_s: how long a cluster that others have made may be silent.
         local_s: after so long without an answer a Ray on this machine counts as gone, though its processes are there.
-        tell: told when it falls silent, and when it answers again.
-        stopping: asked to stop at that limit.
+        tell: called when it falls silent, and when it answers again.
+        stopping: stops the sweep at that limit.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ClusterWatch:
         self._connection, self._limit_s, self._local_s = connection, limit_s, local_s
         self._tell, self._stopping = tell, stopping
         self._heard_s = self._asked_s = time.monotonic()
-        self._is_told = False
+        self._is_silent = False
         self._leaving_s: float | None = None
         self._interrupted_s = 0.0
         self._closed = threading.Event()
@@ -82,18 +82,15 @@ class ClusterWatch:
         return self.lost
 
     def is_answering(self) -> bool:
-        """Whether it is there, as of now."""
+        """Whether the cluster answers, as of now."""
         return not self.lost and self._connection.is_answering()
 
     def room(self) -> str:
-        """What it has, in words; empty while it is away, for then nothing can be said of it."""
-        if self._is_told or self.is_gone():
+        """The resources of the cluster in words; empty while it is away."""
+        if self._is_silent or self.is_gone():
             return ""
-        capacity, nodes, address = (
-            self._connection.capacity(),
-            self._connection.capacity.nodes,
-            self._connection.address,
-        )
+        capacity, address = self._connection.capacity(), self._connection.address
+        nodes = self._connection.capacity.nodes  # as of that answer
         has = f"{len(nodes)} node{'s' * (len(nodes) != 1)} with {capacity.num_cpus:g} CPUs"
         gpus = f" and {capacity.num_gpus:g} GPUs" if capacity.num_gpus else ""
         return f"the cluster has {has}{gpus} in all; `ray status --address {address}` shows what is in use"
@@ -103,7 +100,7 @@ class ClusterWatch:
             if self._leaving_s is None:
                 self._ask()  # first: a process that was stopped itself, as by Ctrl-Z, has heard nothing meanwhile
                 self.lost = self.lost or self._fate()
-            if self.lost or (self._stopping.reason and self.silent_s > TOLD_S):
+            if self.lost or (self._stopping.reason and self.silent_s > SILENT_S):
                 self._interrupt()
 
     def _fate(self) -> str:
@@ -122,27 +119,25 @@ class ClusterWatch:
     def _ask(self) -> None:
         if time.monotonic() - self._asked_s < ASK_S or self.lost or not self._connection.identity:
             return
-        found = ray_token.identity(self._connection.address, ray_token.shown())
+        identity = ray_token.identity(self._connection.address, ray_token.presented_token())
         self._asked_s = time.monotonic()
-        if found == self._connection.identity:
+        if identity == self._connection.identity:
             self._heard_s = self._asked_s
-            if self._is_told:
-                self._is_told = False
+            if self._is_silent:
+                self._is_silent = False
                 self._tell(f"{self._name()} answers again; the work goes on.")
-        elif found is not None:
+        elif identity is not None:
             self.lost = f"{self._name()} has been started anew"
         elif self.silent_s > self._limit_s and not self._connection.is_local:
             self._stopping.stop(f"{self._name()} has not answered for {self.silent_s:.0f} s.")
-        elif self.silent_s > TOLD_S and not self._is_told:
-            self._is_told = True
-            self._tell(self._silence())
-
-    def _silence(self) -> str:
-        until = f"the sweep waits for up to {self._limit_s / 60:g} min" if not self._connection.is_local else "it waits"
-        return f"{self._name()} has not answered for {self.silent_s:.0f} s; {until}."
+        elif self.silent_s > SILENT_S and not self._is_silent:
+            self._is_silent = True
+            is_local = self._connection.is_local
+            until = "it waits" if is_local else f"the sweep waits for up to {self._limit_s / 60:g} min"
+            self._tell(f"{self._name()} has not answered for {self.silent_s:.0f} s; {until}.")
 
     def _interrupt(self) -> None:
-        """Has the main thread leave; ends the process where that cannot be."""
+        """Makes the main thread leave; ends the process where that cannot be."""
         now = time.monotonic()
         if self._leaving_s is None:
             self._leaving_s = now
@@ -151,8 +146,10 @@ class ClusterWatch:
                 self._connection.end_processes()
             reason = self._stopping.reason or f"{self.lost}."
             again = f"`{this_command()}`" if sys.argv[1:2] == ["run"] else "the same command"
-            said = f"{reason} Ray does not let go of this process. Finished work is kept; {again} continues from here."
-            print(f"ponderay: {said}", file=sys.stderr, flush=True)
+            ending = (
+                f"{reason} Ray does not let go of this process. Finished work is kept; {again} continues from here."
+            )
+            print(f"ponderay: {ending}", file=sys.stderr, flush=True)
             os._exit(FAILED)
         if now - self._interrupted_s > AGAIN_S:
             self._interrupted_s = now

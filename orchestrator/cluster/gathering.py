@@ -46,7 +46,7 @@ def _short(host: str) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """As the module says."""
+    """Waits for the nodes, and exits with a sentence where they do not come."""
     address, limit_s, *nodes = arguments
     if missing := gather(address, float(limit_s), nodes):
         raise SystemExit(f"ponderay: {missing}")

@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from orchestrator.cluster.jobs import ClusterAwayError, Job, already_running
-from orchestrator.cluster.submission import NAMED, OF_JOBS, Submission
+from orchestrator.cluster.submission import OF_JOBS, TYPED_NAME, Submission
 from orchestrator.cluster.token import REMEDY, token, token_file
 from orchestrator.console.errors import RefusedError
 from orchestrator.machine.network import is_loopback, tunnel
@@ -52,7 +52,13 @@ def usable(address: str | None) -> str:
         InputError, RefusedError: as `connect`.
     """
     url = _checked(address or os.environ.get(ADDRESS_VARIABLE) or DEFAULT_ADDRESS)
-    _require_token()
+    if os.environ.setdefault("RAY_AUTH_MODE", "token").lower() != "token":
+        mode = os.environ["RAY_AUTH_MODE"]
+        raise RefusedError(
+            f"A job must be sent with a token, but RAY_AUTH_MODE is {mode}; unset it, or set it to token."
+        )
+    if not token():
+        raise InputError(f"A job must be sent with the cluster's token, but {token_file()} holds none. {REMEDY}")
     _refuse_open(url)
     return url
 
@@ -75,19 +81,8 @@ def _checked(address: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _require_token() -> None:
-    """Raises an error where this side has no token, or is told to do without."""
-    if os.environ.setdefault("RAY_AUTH_MODE", "token").lower() != "token":
-        mode = os.environ["RAY_AUTH_MODE"]
-        raise RefusedError(
-            f"A job must be sent with a token, but RAY_AUTH_MODE is {mode}; unset it, or set it to token."
-        )
-    if not token():
-        raise InputError(f"A job must be sent with the cluster's token, but {token_file()} holds none. {REMEDY}")
-
-
 def _refuse_open(address: str) -> None:
-    """Raises RefusedError where the cluster answers one that has no token."""
+    """Raises RefusedError where the cluster answers a request without a token."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         opener.open(f"{address}/api/jobs/", timeout=ANSWER_S).close()
@@ -118,10 +113,10 @@ class RayJobs:
             self._client = JobSubmissionClient(address)
 
     def jobs(self) -> list[Job]:
-        """All of the cluster, the newest first."""
+        """All jobs of the cluster, the newest first."""
         with self._in_one_line():
-            found = self._client.list_jobs()
-        return sorted((_job(details) for details in found), key=lambda job: job.started_ms, reverse=True)
+            listed = self._client.list_jobs()
+        return sorted((_job(details) for details in listed), key=lambda job: job.started_ms, reverse=True)
 
     def submit(self, submission: Submission, name: str, package: Path) -> None:
         """Starts the job `name` with the sources in `package`.
@@ -130,10 +125,18 @@ class RayJobs:
             RefusedError: if the name is taken.
         """
         refused: list[InputError] = []
+        environment = {"working_dir": str(package), "env_vars": dict(submission.variables) | dict(OF_JOBS)}
+        metadata = {names.SWEEP: submission.sweep, TYPED_NAME: submission.typed_name}
 
-        def is_taken() -> bool:
+        def is_accepted() -> bool:
             try:
-                self._submit(submission, name, package)
+                with self._in_one_line():
+                    self._client.submit_job(
+                        entrypoint=submission.entrypoint,
+                        submission_id=name,
+                        runtime_env=environment,
+                        metadata=metadata,
+                    )
             except InputError as error:
                 if f"{name} already exists" in str(error):
                     raise already_running(submission.sweep, name) from None
@@ -143,17 +146,8 @@ class RayJobs:
                 return False
             return True
 
-        if not wait_until(is_taken, READY_S, 1.0):
+        if not wait_until(is_accepted, READY_S, 1.0):
             raise refused[-1]
-
-    def _submit(self, submission: Submission, name: str, package: Path) -> None:
-        with self._in_one_line():
-            self._client.submit_job(
-                entrypoint=submission.entrypoint,
-                submission_id=name,
-                runtime_env={"working_dir": str(package), "env_vars": dict(submission.variables) | dict(OF_JOBS)},
-                metadata={names.SWEEP: submission.sweep, NAMED: submission.named},
-            )
 
     def stop(self, name: str) -> None:
         """Asks for the job's end, without waiting for it."""
@@ -161,7 +155,7 @@ class RayJobs:
             self._client.stop_job(name)
 
     def log(self, name: str) -> str:
-        """What the job has said so far."""
+        """The log of the job so far."""
         with self._in_one_line():
             return str(self._client.get_job_logs(name))
 
@@ -196,8 +190,8 @@ class RayJobs:
             yield
         except AuthenticationError:
             source = "RAY_AUTH_TOKEN" if os.environ.get("RAY_AUTH_TOKEN") else token_file()
-            said = f"The cluster at {self._address} does not accept the token in {source}. {REMEDY}"
-            raise InputError(said) from None
+            refusal = f"The cluster at {self._address} does not accept the token in {source}. {REMEDY}"
+            raise InputError(refusal) from None
         except OSError as error:
             raise _away(self._address, error) from None
         except RuntimeError as error:
@@ -206,8 +200,8 @@ class RayJobs:
 
 def _away(address: str, error: BaseException) -> ClusterAwayError:
     reason = getattr(error, "reason", None) or error
-    said = redacted_text(_last_line(str(reason)) or type(error).__name__)
-    return ClusterAwayError(f"No Ray cluster answers at {address} ({said}). {TUNNEL}.")
+    line = redacted_text(_last_line(str(reason)) or type(error).__name__)
+    return ClusterAwayError(f"No Ray cluster answers at {address} ({line}). {TUNNEL}.")
 
 
 def _last_line(text: str) -> str:
@@ -227,5 +221,5 @@ def _job(details: Any) -> Job:
         ended_ms=details.end_time or None,
         message=_last_line(details.message or ""),
         variables={name: value for name, value in variables.items() if name not in OF_JOBS},
-        named=(details.metadata or {}).get(NAMED, ""),
+        typed_name=(details.metadata or {}).get(TYPED_NAME, ""),
     )

@@ -9,6 +9,8 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlsplit
 
+from jinja2 import Environment, StrictUndefined
+
 from orchestrator.cluster.submission import OF_JOBS, STOP_S, Submission
 from orchestrator.machine.network import is_loopback
 from trainables.config import content_hash
@@ -34,7 +36,7 @@ GIB_PER_CPU: Final = 4
 TEMPLATE: Final = Path(__file__).with_suffix(".yaml")
 MAX_NAME: Final = 47
 NUM_DIGITS: Final = 6
-"""Of what tells sweeps apart whose names begin alike."""
+"""Digits of a hash that tells sweeps apart whose names begin alike."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +60,17 @@ def manifest(submission: Submission, pods: Pods) -> str:
     Raises:
         InputError: if nothing that it makes would outlive it, or a variable is to be read on the cluster.
     """
-    from jinja2 import Environment, StrictUndefined
-
     variables = submission.variables
     _check(variables, pods)
     secret = (*OF_HEAD, *_of_storage(variables))
+    # A name that Kubernetes allows, and the same for a sweep each time, so that it has one job at a time.
+    plain = re.sub(r"[^a-z0-9]+", "-", submission.sweep.lower()).strip("-")
+    start = (plain if plain[:1].isalpha() else f"s-{plain}")[: MAX_NAME - NUM_DIGITS - 1].strip("-")
     environment = Environment(undefined=StrictUndefined)
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False}  # YAML has no pairs of surrogates
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
     return template.render(
-        name=_name(submission.sweep),
+        name=f"{start}-{content_hash(submission.sweep)[:NUM_DIGITS]}",
         submission=submission,
         pods=pods,
         variables=dict(variables),
@@ -109,10 +112,3 @@ def _outlives(address: str) -> bool:
 
 def _of_storage(variables: Mapping[str, str]) -> tuple[str, ...]:
     return OF_STORAGE if variables.get("PONDERAY_STORAGE", "").startswith("s3://") else ()
-
-
-def _name(sweep: str) -> str:
-    """One that Kubernetes allows; the same for a sweep each time, so it has one job at a time."""
-    plain = re.sub(r"[^a-z0-9]+", "-", sweep.lower()).strip("-")
-    start = (plain if plain[:1].isalpha() else f"s-{plain}")[: MAX_NAME - NUM_DIGITS - 1].strip("-")
-    return f"{start}-{content_hash(sweep)[:NUM_DIGITS]}"

@@ -43,9 +43,20 @@ def run_through_losses(
     while not scheduler.is_finished():
         before = scheduler.num_reports
         watch = ClusterWatch(connection, wait_s, LOCAL_S[min(num_losses, len(LOCAL_S) - 1)], tell, scheduler.stopping)
-        lost, deadline_s = _lost(connection, scheduler, wait_s, tell, run, watch)
-        if not lost:
+        try:
+            with watch:
+                run(watch)
             return
+        except (Exception, KeyboardInterrupt) as error:
+            is_asked_to_stop = isinstance(error, KeyboardInterrupt) and not watch.lost
+            if is_asked_to_stop or scheduler.stopping.reason or not (lost := watch.cause()):
+                raise
+            # The frames hold what would wait for the cluster as it is freed: they are kept until that is left.
+            frames = error.__traceback__
+            deadline_s = time.monotonic() + wait_s - watch.silent_s
+            _leave(connection, scheduler, lost, deadline_s, tell)
+            del frames
+        gc.collect()
         num_losses += 1
         num_idle = 0 if scheduler.num_reports > before else num_idle + 1
         if num_idle >= MAX_IDLE:
@@ -53,38 +64,14 @@ def run_through_losses(
         _join_next(connection, lost, deadline_s)
 
 
-def _lost(
-    connection: Connection,
-    scheduler: Scheduler,
-    wait_s: float,
-    tell: Callable[[str], None],
-    run: Callable[[ClusterWatch], None],
-    watch: ClusterWatch,
-) -> tuple[str, float]:
-    """Runs; where the cluster was lost within that, leaves it and returns what became of it.
-
-    Returns:
-        That, or nothing; and until when another is waited for, by the monotonic clock.
-    """
-    try:
-        with watch:
-            run(watch)
-        return "", 0.0
-    except (Exception, KeyboardInterrupt) as error:
-        is_asked_to_stop = isinstance(error, KeyboardInterrupt) and not watch.lost
-        if is_asked_to_stop or scheduler.stopping.reason or not (lost := watch.cause()):
-            raise
-        frames = error.__traceback__  # they hold what would wait for the cluster as it is freed
-        deadline_s = time.monotonic() + wait_s - watch.silent_s
-        _leave(connection, scheduler, lost, deadline_s, tell)
-        del frames
-    gc.collect()
-    return lost, deadline_s
-
-
 def _leave(
     connection: Connection, scheduler: Scheduler, lost: str, deadline_s: float, tell: Callable[[str], None]
 ) -> None:
+    """Ends or leaves a cluster that was lost, and gives its tasks back.
+
+    Raises:
+        StoppedError: if that is not possible, or the cluster was there before this process joined it.
+    """
     left_s = deadline_s - time.monotonic()
     if not connection.is_ours:
         raise StoppedError(f"{lost}.") from None
@@ -105,19 +92,15 @@ def _join_next(connection: Connection, lost: str, deadline_s: float) -> None:
         StoppedError: if it does not start in several tries, or a cluster of others is not back within the limit.
     """
     num_tries = 0
-    while fault := _failure(connection):
+    while True:
+        fault = "" if connection.is_local else address_fault(connection.address)
+        if not fault:
+            try:
+                connection.renew()
+                return
+            except InputError as error:
+                fault = str(error)
         num_tries += 1
         if num_tries >= MAX_IDLE if connection.is_local else time.monotonic() > deadline_s:
             raise StoppedError(f"{lost}, and there is no other: {fault.rstrip('.')}.")
         time.sleep(PAUSE_S)
-
-
-def _failure(connection: Connection) -> str:
-    """Starts or joins the next cluster; returns why that cannot be."""
-    if not connection.is_local and (fault := address_fault(connection.address)):
-        return fault
-    try:
-        connection.renew()
-    except InputError as error:
-        return str(error)
-    return ""

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import ray
@@ -18,7 +19,6 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from orchestrator.cluster import ray_internals
 from orchestrator.cluster import token as ray_token
 from orchestrator.cluster.address import raylet_at
-from orchestrator.cluster.session_folder import session_folder
 from orchestrator.cluster.worker_setup import runtime_environment
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.journal.lines import Record
@@ -60,10 +60,19 @@ CLOSE_S: Final = 20.0
 END_TIMEOUT_S: Final = 20.0
 COORDINATOR_TIMEOUT_S: Final = 15.0
 
+MOST_BYTES: Final = 107
+"""The longest path of a socket on Linux."""
+
+SOCKET: Final = "/ray/session_2000-01-01_00-00-00_000000_4194304/sockets/plasma_store.10"
+"""The longest path of a socket below a temporary folder."""
+
+PLACES: Final = ("/tmp", "/var/tmp", "/dev/shm")
+"""What has a short name on every machine."""
+
 
 @contextlib.contextmanager
 def ray_session(num_cpus: int | None, is_verbose: bool) -> Iterator["Connection"]:
-    """Ray, started or reached; one that was there before stays.
+    """Ray, started or reached; a Ray that this process had before stays.
 
     Args:
         num_cpus: of a cluster made here; default: this machine's.
@@ -78,6 +87,22 @@ def ray_session(num_cpus: int | None, is_verbose: bool) -> Iterator["Connection"
         yield connection
     finally:
         connection.close()
+
+
+def session_folder() -> str | None:
+    """A folder for a cluster's files, where Ray could not use that of RAY_TMPDIR or TMPDIR; None where it can.
+
+    The temporary folders of batch systems are easily too long for sockets. Where no place will do, Ray says why.
+    """
+    place = os.environ.get("RAY_TMPDIR", os.environ.get("TMPDIR", PLACES[0]))
+    is_short = Path(place).is_absolute() and len(os.fsencode(place + SOCKET)) <= MOST_BYTES
+    if is_short and (_is_writable(place) or ("RAY_TMPDIR" in os.environ and not Path(place).exists())):
+        return None
+    return next((f"{short}/ray" for short in PLACES if _is_writable(short)), None)
+
+
+def _is_writable(place: str) -> bool:
+    return Path(place).is_dir() and os.access(place, os.W_OK | os.X_OK)
 
 
 class Connection:
@@ -106,8 +131,13 @@ class Connection:
     def _look(self) -> None:
         context = ray.get_runtime_context()
         self.address, self.node = context.gcs_address, context.get_node_id()
-        self.processes = _processes() if self.is_ours else {}
-        self.identity = ray_token.identity(self.address, ray_token.shown(), FIRST_ASK_S) or b""
+        self.processes: dict[str, tuple[int, str]] = {}
+        with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it
+            if self.is_ours:
+                pids = ray_internals.started_processes() or {"raylet": raylet_at(ray_internals.raylet_socket())}
+                starts = {name: (pid, start_time(pid)) for name, pid in pids.items() if name in WATCHED}
+                self.processes = {name: process for name, process in starts.items() if process[1]}
+        self.identity = ray_token.identity(self.address, ray_token.presented_token(), FIRST_ASK_S) or b""
         self.capacity = ClusterCapacity()
 
     def renew(self) -> None:
@@ -147,7 +177,7 @@ class Connection:
         """Whether the cluster is there now, and still the same one."""
         if self.dead_process():
             return False
-        return not self.identity or self.identity == ray_token.identity(self.address, ray_token.shown())
+        return not self.identity or self.identity == ray_token.identity(self.address, ray_token.presented_token())
 
     def dead_process(self) -> str:
         """The name of a process of Ray on this machine that has ended; empty where all live."""
@@ -185,7 +215,9 @@ class Connection:
             where = "on this machine" if self.is_local else f"at {address}"
             raise InputError(f"Ray did not start {where}: {why}. Run the same command again.") from error
         finally:
-            _set_sigterm(before)
+            # undoes what Ray does to a driver's SIGTERM, which only the main thread can
+            if before is not None and threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, before)
         self._started = _children_since(held)
         if not self._is_verbose:
             with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it
@@ -193,7 +225,7 @@ class Connection:
 
 
 def _children_since(held: dict[int, str]) -> dict[int, str]:
-    """What this process has started since it had the children `held`: of Ray also what watches and serves nobody."""
+    """The processes that this one has started since it had the children `held`: Ray's helpers among them."""
     return {pid: started for pid, started in children(os.getpid()).items() if held.get(pid) != started}
 
 
@@ -202,20 +234,6 @@ def _end_without_ray() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(FAILED)
-
-
-def _set_sigterm(handler: Any) -> None:
-    """Undoes what Ray does to a driver's SIGTERM, which only the main thread can."""
-    if handler is not None and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, handler)
-
-
-def _processes() -> dict[str, tuple[int, str]]:
-    """The raylet of this node, and the GCS server where it was started from here."""
-    with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it
-        found = ray_internals.started_processes() or {"raylet": raylet_at(ray_internals.raylet_socket())}
-        return {name: (pid, start_time(pid)) for name, pid in found.items() if name in WATCHED and start_time(pid)}
-    return {}
 
 
 def keep_keys_here() -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from jinja2 import Environment, StrictUndefined
+
 from orchestrator.cluster.submission import STOP_S, Submission
 from orchestrator.environment.settings import Settings
 from search_spaces.redaction import redacted_setting
@@ -18,7 +20,7 @@ from trainables.errors import InputError
 TEMPLATE: Final = Path(__file__).with_suffix(".sh")
 PORT: Final = 6379
 JOIN_S: Final = 300
-"""For Ray to start on all nodes, which read its packages from a shared folder."""
+"""The time for Ray to start on all nodes, which read its packages from a shared folder."""
 
 OWN: Final = MappingProxyType({"ntasks-per-node": "1", "exclusive": "", "signal": f"B:TERM@{2 * STOP_S}"})
 """What the batch file depends on; the signal leaves time for the driver, and then for Ray."""
@@ -65,22 +67,22 @@ def batch_file(submission: Submission, settings: Settings, num_nodes: int, given
     Args:
         given: options of sbatch, as `slurm_options` returns them.
     """
-    from jinja2 import Environment, StrictUndefined
-
-    name = re.sub(r"[^\w.-]+", "-", submission.sweep, flags=re.ASCII)
-    defaults = {one: value for one, value in DEFAULTS.items() if one != "mem" or not _names_memory(given)}
-    options = {"job-name": name, "nodes": str(num_nodes), **OWN, **defaults, **given}
-    carried = {one: os.environ[one] for one in CARRIED if os.environ.get(one)} | {"PONDERAY_RUNS": str(settings.runs)}
-    withheld = [one for one, value in carried.items() if redacted_setting(one, value) != value]
-    plain = {one: shlex.quote(value) for one, value in carried.items() if one not in withheld}
+    job = re.sub(r"[^\w.-]+", "-", submission.sweep, flags=re.ASCII)
+    has_memory = any(option in ("mem", "mem-per-cpu", "mem-per-gpu") for option in given)  # Slurm takes only one
+    defaults = {option: value for option, value in DEFAULTS.items() if option != "mem" or not has_memory}
+    options = {"job-name": job, "nodes": str(num_nodes), **OWN, **defaults, **given}
+    carried = {name: os.environ[name] for name in CARRIED if os.environ.get(name)}
+    carried["PONDERAY_RUNS"] = str(settings.runs)
+    withheld = [name for name, value in carried.items() if redacted_setting(name, value) != value]
+    plain = {name: shlex.quote(value) for name, value in carried.items() if name not in withheld}
     template = Environment(undefined=StrictUndefined).from_string(TEMPLATE.read_text(encoding="utf-8"))
     return template.render(
-        sweep=name,
-        options={one: f'"{value}"' if _UNPLAIN.search(value) else value for one, value in options.items()},
+        sweep=job,
+        options={option: f'"{value}"' if _UNPLAIN.search(value) else value for option, value in options.items()},
         folder=shlex.quote(str(Path.cwd())),
         programs=shlex.quote(str(Path(sys.executable).parent)),
-        variables=plain | {one: _expandable(value) for one, value in submission.variables.items()},
-        withheld=[one for one in withheld if one not in submission.variables],
+        variables=plain | {name: _expandable(value) for name, value in submission.variables.items()},
+        withheld=[name for name in withheld if name not in submission.variables],
         entrypoint=submission.entrypoint,
         port=PORT,
         join_s=JOIN_S,
@@ -100,14 +102,8 @@ def send(text: str) -> str:
         remedy = "Add `--dry-run > job.sh` to this command, and type `sbatch job.sh` on a machine of the Slurm cluster"
         raise InputError(f"--slurm needs the program sbatch, but this machine has none. {remedy}.") from None
     if done.returncode:
-        said = done.stderr.strip() or f"exit code {done.returncode}"
-        raise InputError(f"sbatch refused the job: {said}")
+        raise InputError(f"sbatch refused the job: {done.stderr.strip() or f'exit code {done.returncode}'}")
     return done.stdout.strip().partition(";")[0]
-
-
-def _names_memory(given: Mapping[str, str]) -> bool:
-    """Slurm takes one of its three ways only."""
-    return any(name in ("mem", "mem-per-cpu", "mem-per-gpu") for name in given)
 
 
 def _expandable(value: str) -> str:

@@ -24,8 +24,8 @@ OF_JOBS: Final = MappingProxyType(
         "RAY_OVERRIDE_JOB_RUNTIME_ENV": "1",  # the driver sets variables for its workers that the job may have set too
     }
 )
-NAMED: Final = "ponderay.named"
-"""Of a job's metadata: the sweep as the user named it, for a file lies elsewhere in what is sent."""
+TYPED_NAME: Final = "ponderay.named"
+"""The key of a job's metadata for the sweep as the user named it: a file lies elsewhere in what is sent."""
 
 RUN: Final = ("python", "-m", "orchestrator", "run")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -39,19 +39,23 @@ class Submission:
         sweep: its full name, such as asr.demo.smoke.
         entrypoint: the shell command that runs it.
         variables: of the environment of its driver and workers; none is a secret.
-        named: the sweep as the user named it, from the folder that was sent or any other.
+        typed_name: the sweep as the user named it, from the folder that was sent or any other.
     """
 
     sweep: str
     entrypoint: str
     variables: Mapping[str, str]
-    named: str = ""
+    typed_name: str = ""
 
 
 def status_name(submission: Submission) -> list[str]:
-    """What `ponderay status` is to be given: before anything is recorded it finds no sweep of one's own by its name."""
+    """Arguments of `ponderay status`, which before a record finds no sweep of the user's own by its name."""
     words = shlex.split(submission.entrypoint)
-    return [submission.named, *(["--smoke"] if "--smoke" in words else [])] if submission.named else [submission.sweep]
+    return (
+        [submission.typed_name, *(["--smoke"] if "--smoke" in words else [])]
+        if submission.typed_name
+        else [submission.sweep]
+    )
 
 
 def run_options(
@@ -63,20 +67,21 @@ def run_options(
     max_device_hours: float,
     retry: list[str] | None = None,
     conditions: list[str] | None = None,
+    grid: list[str] | None = None,
 ) -> list[str]:
     """The options of `ponderay run`, as they were given.
 
     Raises:
         InputError: if one looks like a secret, because all who see the cluster see a job's command.
     """
-    named = {"--set": values, "--resource": resources, "--seeds": [seeds] if seeds else None}
-    for option, given in named.items():
+    checked = {"--set": values, "--grid": grid, "--resource": resources, "--seeds": [seeds] if seeds else None}
+    for option, given in checked.items():
         for path, _, value in (item.partition("=") for item in given or []):
             if redacted_setting(path, value) != value:
                 raise InputError(
                     f"`{option} {path}` looks like a secret, and everyone who sees the cluster sees its jobs."
                 )
-    repeated = {**named, "--condition": conditions, "--retry": retry}
+    repeated = {**checked, "--condition": conditions, "--retry": retry}
     options = [argument for option, given in repeated.items() for item in given or [] for argument in (option, item)]
     hours = [] if math.isinf(max_device_hours) else ["--max-device-hours", str(max_device_hours)]
     return [*(["--smoke"] if smoke else []), *options, *(["--accept-code"] if accept_code else []), *hours]
@@ -96,9 +101,9 @@ def submit_again(command: str, variables: Mapping[str, str], address: str | None
         typed: the sweep as the user named it; default: as the job names it.
     """
     name, *options = shlex.split(command)[len(RUN) :]
-    named = [word for name, value in variables.items() for word in ("--env", f"{name}={value}")]
+    environment = [word for name, value in variables.items() for word in ("--env", f"{name}={value}")]
     where = ["--address", address] if address else []
-    return shlex.join(["ponderay", "submit", typed or name, *options, *named, *where])
+    return shlex.join(["ponderay", "submit", typed or name, *options, *environment, *where])
 
 
 def continued_by(options: Sequence[str]) -> str:
@@ -115,7 +120,7 @@ def continued_by(options: Sequence[str]) -> str:
         job = json.loads(environ[JOB_VARIABLE])
         variables = (job.get("runtime_env") or {}).get("env_vars") or {}
         given = {name: value for name, value in variables.items() if name not in OF_JOBS}
-        typed = (job.get("metadata") or {}).get(NAMED, "")
+        typed = (job.get("metadata") or {}).get(TYPED_NAME, "")
         return submit_again(shlex.join([*RUN, *options]), given, None, typed)
     return shlex.join(["ponderay", "run", *options])
 
@@ -127,14 +132,14 @@ def this_command() -> str:
     return without_secrets(again)
 
 
-def named_variables(named: list[str] | None) -> dict[str, str]:
+def parse_variables(given: list[str] | None) -> dict[str, str]:
     """Variables by name, from `NAME=VALUE` each, or `NAME` for what this shell has.
 
     Raises:
         InputError: if one is not set here, or may be a secret, because Ray keeps them in a job's record and shows them.
     """
     variables = {}
-    for item in named or []:
+    for item in given or []:
         name, sign, value = item.partition("=")
         if not _NAME.fullmatch(name):
             raise InputError(f"--env must be NAME or NAME=VALUE, but {name!r} is not the name of a variable.")

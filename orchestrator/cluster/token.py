@@ -40,9 +40,12 @@ def prepare(address: str) -> None:
         if os.environ.setdefault(MODE, "token").lower() == "token":
             _keep_token()
     elif ask(address) == "let in":
-        _go_without(address)
-    elif found := fault(address):
-        raise InputError(f"The Ray cluster at {address} {found}. {remedy()}")
+        if os.environ.get(MODE, "").lower() == "token":
+            rule = f"{MODE} is token, but the cluster at {address} asks for none"
+            raise InputError(f"{rule}. Unset it, or start the cluster with a token.")
+        os.environ[MODE] = "disabled"  # the workers of an open cluster have no token to show to this process
+    elif reason := fault(address):
+        raise InputError(f"The Ray cluster at {address} {reason}. {remedy()}")
     os.environ.setdefault(MODE, mode())
     ray = sys.modules.get("ray")
     if ray is not None and not ray.is_initialized():
@@ -55,7 +58,7 @@ def mode() -> str:
 
 
 def token() -> str:
-    """The one that Ray would show; empty where there is none."""
+    """The token that Ray would show; empty where there is none."""
     if from_environment := os.environ.get("RAY_AUTH_TOKEN", "").strip():
         return from_environment
     with contextlib.suppress(OSError, UnicodeDecodeError):
@@ -63,19 +66,19 @@ def token() -> str:
     return ""
 
 
-def shown() -> str:
+def presented_token() -> str:
     """The token that this process shows to a cluster; empty where it goes without."""
     return token() if mode() == "token" else ""
 
 
 def token_file() -> Path:
-    """Where Ray looks for it."""
+    """The file in which Ray looks for the token."""
     return Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or _default_file())
 
 
 def fault(address: str) -> str:
     """Why the cluster at HOST:PORT turns this user away; empty where it does not, or does not answer."""
-    own = shown()
+    own = presented_token()
     if ask(address, own) != "turned away":
         return ""
     if own:
@@ -89,15 +92,15 @@ def remedy() -> str:
     return REMEDY if mode() == "token" or not token() else f"Unset {MODE}, or set it to `token`."
 
 
-def ask(address: str, shown: str = "", answer_s: float = ANSWER_S) -> Literal["let in", "turned away", "unknown"]:
+def ask(address: str, presented: str = "", answer_s: float = ANSWER_S) -> Literal["let in", "turned away", "unknown"]:
     """What the cluster at HOST:PORT does with who shows this token, or none; `unknown` if not asked, or silent."""
-    found = identity(address, shown, answer_s)
-    if found is None:
+    cluster = identity(address, presented, answer_s)
+    if cluster is None:
         return "unknown"
-    return "turned away" if found == TURNED_AWAY else "let in"
+    return "turned away" if cluster == TURNED_AWAY else "let in"
 
 
-def identity(address: str, shown: str, answer_s: float = ANSWER_S) -> bytes | None:
+def identity(address: str, presented: str, answer_s: float = ANSWER_S) -> bytes | None:
     """What tells the cluster at HOST:PORT from the one that its head is after a restart.
 
     TURNED_AWAY where the cluster does that with this token; None where nobody is asked, or answers.
@@ -106,7 +109,7 @@ def identity(address: str, shown: str, answer_s: float = ANSWER_S) -> bytes | No
         return None
     import grpc  # type: ignore[import-untyped]
 
-    proof = [("authorization", f"Bearer {shown}")] if shown else None
+    proof = [("authorization", f"Bearer {presented}")] if presented else None
     with grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
         try:
             return bytes(channel.unary_unary(ray_internals.CLUSTER_ID)(b"", timeout=answer_s, metadata=proof))
@@ -118,14 +121,6 @@ def _default_file() -> Path:
     return Path.home() / ".ray" / "auth_token"
 
 
-def _go_without(address: str) -> None:
-    """Has this process ask for no token either: the workers of an open cluster have none to show to it."""
-    if os.environ.get(MODE, "").lower() == "token":
-        rule = f"{MODE} is token, but the cluster at {address} asks for none"
-        raise InputError(f"{rule}. Unset it, or start the cluster with a token.")
-    os.environ[MODE] = "disabled"
-
-
 def _keep_token() -> None:
     """Makes the token in Ray's format if there is none; a file that Ray has made becomes its owner's alone.
 
@@ -133,16 +128,12 @@ def _keep_token() -> None:
     """
     if not token():
         with contextlib.suppress(OSError):
-            _make(token_file())
+            file = token_file()
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            create_atomically(file, secrets.token_hex(32), 0o600)
     if not token():
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
     with contextlib.suppress(OSError):
         file = _default_file()
         if file.stat().st_uid == os.geteuid():
             file.chmod(0o600)
-
-
-def _make(file: Path) -> None:
-    """Whole or not there, and never over one that another process makes meanwhile."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    create_atomically(file, secrets.token_hex(32), 0o600)

@@ -38,7 +38,7 @@ NUM_RETRIES: Final = 3
 GATHER_S: Final = 0.5
 
 TEMPLATE: Final = Template()
-"""Of this process, which Tune has run one piece of work after another."""
+"""The template of this process, in which Tune runs one piece of work after another."""
 
 
 def run_trial(params: dict[str, str]) -> None:
@@ -66,15 +66,6 @@ def trial_resources(params: dict[str, str]) -> PlacementGroupFactory:
     return PlacementGroupFactory([{"CPU": cpus}])
 
 
-def _trainer_type(num_workers: int) -> Any:
-    """One worker needs no process group; without it neither trial nor controller loads torch, which takes seconds."""
-    if num_workers == 1:
-        return trainer_without_process_group()
-    from ray.train.torch import TorchTrainer
-
-    return TorchTrainer
-
-
 def _run_workers(work: Work) -> None:
     from ray.tune.integration.ray_train import TuneReportCallback
 
@@ -84,7 +75,13 @@ def _run_workers(work: Work) -> None:
     tune.report({"records": json.dumps([{"kind": "driving", "time_ms": time.time_ns() // 1_000_000} | process])})
     resources = work.resources
     least, most = resources.min_workers, resources.num_workers
-    trainer = _trainer_type(resources.num_workers)(
+    if resources.num_workers == 1:  # without a process group neither trial nor controller loads torch for seconds
+        trainer_type: Any = trainer_without_process_group()
+    else:
+        from ray.train.torch import TorchTrainer
+
+        trainer_type = TorchTrainer
+    trainer = trainer_type(
         _run_in_worker,
         train_loop_config={"work": work.model_dump_json()},
         scaling_config=ray.train.ScalingConfig(
@@ -105,9 +102,9 @@ def _run_workers(work: Work) -> None:
 
 
 def _run_in_worker(loop_config: dict[str, str]) -> None:
-    """In a process that Ray has made for this replicate alone."""
+    """Does the work in a process that Ray has made for this replicate alone."""
     work = Work.model_validate_json(loop_config["work"])
-    records = Records(ray.train.report, GATHER_S if work.resources.num_workers == 1 else 0.0)
+    records = Records(_report_in_step, GATHER_S if work.resources.num_workers == 1 else 0.0)
     _hide_devices(work)
     import torch
 
@@ -128,9 +125,24 @@ def _run_in_worker(loop_config: dict[str, str]) -> None:
     records.flush()
 
 
+def _report_in_step(message: dict[str, Any]) -> None:
+    """Passes a message on once all processes of the replicate have theirs.
+
+    Raises:
+        PeerLostError: if another one has failed: Ray Train then ends what they meet in, and what it raises here would
+            hide why.
+    """
+    from trainables.distributed import PeerLostError
+
+    try:
+        ray.train.report(message)
+    except ray.exceptions.RayActorError as error:
+        raise PeerLostError("Another process of this replicate has ended.") from error
+
+
 def _hide_devices(work: Work) -> None:
     if not work.resources.gpus_per_worker:
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a card that was not asked for is somebody else's
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a card that was not reserved is somebody else's
 
 
 def machine_fault(work: Work) -> str:
@@ -162,7 +174,7 @@ def machine_fault(work: Work) -> str:
 
 @cache
 def _version_here(trainable: str, config_type: str) -> str:
-    """Of the sources that this process is about to import, or has imported: it may outlive a change of them."""
+    """The version of the sources that this process imports or has imported: it may outlive a change of them."""
     return code_version(trainable, config_type)
 
 
@@ -173,7 +185,7 @@ def _refused(work: Work, fault: str) -> Record:
 
 
 def _place() -> dict[str, Any]:
-    """Where the driver finds the processes of this node."""
+    """The node's id, by which the driver finds its processes."""
     return {"node_id": ray.get_runtime_context().get_node_id()}
 
 

@@ -56,7 +56,7 @@ def run_by_tune(scheduler: Scheduler, runs: Path, watch: ClusterWatch) -> None:
 
 @contextmanager
 def _folder_of_tune(runs: Path) -> Iterator[str]:
-    """One below `runs`, which beside a tracking server nobody may have made yet; those of killed drivers go.
+    """A folder below `runs`, which beside a tracking server nobody may have made yet; those of killed drivers go.
 
     It has its name only once its lease is held, so that no other driver takes it for left.
     """
@@ -80,7 +80,7 @@ def _folder_of_tune(runs: Path) -> Iterator[str]:
 
 @contextmanager
 def telling_what_stops_it() -> Iterator[None]:
-    """Has what ends Tune itself, instead of a trial, told in a sentence."""
+    """Makes a StoppedError, one sentence, of what ends Tune itself instead of a trial."""
     try:
         yield
     except (OSError, RayError, TuneError) as error:
@@ -198,7 +198,7 @@ class LostTrials(Callback):
         self._searcher = searcher
 
     def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
-        """Called after the searcher was told that the trial is over."""
+        """Ray calls it after the searcher has heard that the trial is over."""
         self._searcher.end_lost(trial.trial_id, cause_of(str(trial.get_error() or "")))
 
 

@@ -44,7 +44,7 @@ class Upload:
 
     @cached_property
     def num_bytes(self) -> int:
-        """Of all files."""
+        """The size of all files."""
         return sum(self._sizes_bytes().values()) + sum(other.num_bytes for other in self.others)
 
     @property
@@ -64,8 +64,8 @@ class Upload:
         if self.num_bytes <= LIMIT_BYTES:
             return
         sizes_bytes: Counter[str] = Counter()
-        for one in (self, *self.others):
-            for file, num_bytes in one._sizes_bytes().items():
+        for part in (self, *self.others):
+            for file, num_bytes in part._sizes_bytes().items():
                 sizes_bytes[file.parts[0] + "/" * (len(file.parts) > 1)] += num_bytes
         largest = ", ".join(f"{name} {num_bytes / 1e6:.1f} MB" for name, num_bytes in sizes_bytes.most_common(3))
         have = " and ".join(map(str, self.roots)) + (" have" if self.others else " has")
@@ -86,7 +86,7 @@ def find_upload(settings: Settings, project: Path = PROJECT, modules: Iterable[s
             and then only the packages of Ponderay.
 
     Raises:
-        InputError: if one cannot be looked at, or its name is not UTF-8.
+        InputError: if one cannot be looked at, its name is not UTF-8, or a module of the job is not among them.
     """
     root = project.resolve()
     own = tuple(_of_user(settings, *place) for place in sorted(_places(modules, root)))
@@ -94,51 +94,50 @@ def find_upload(settings: Settings, project: Path = PROJECT, modules: Iterable[s
         candidates: Iterable[Path] = _of_repository(root) or _walk(root, root)
     else:
         candidates = (file for package in PACKAGES for file in _walk(root / package, root))
-    places = Counter(file for one in own for file in one.files)
+    places = Counter(file for part in own for file in part.files)
     if doubled := [file for file, number in places.items() if number > 1]:
         raise InputError(
             f"The folders of a job must not hold a file twice, but {doubled[0]} is in {own[0].root} and others."
         )
-    found = Upload(root, _sent(settings, root, candidates), own)
-    _check_whole(found, modules)
-    return found
-
-
-def _check_whole(upload: Upload, modules: Iterable[str]) -> None:
-    """Raises InputError where a module of the job is in one of its folders and not among the files."""
-    sent = {one.root / file for one in (upload, *upload.others) for file in one.files}
+    upload = Upload(root, _sent(settings, root, candidates), own)
+    sent = {part.root / file for part in (upload, *upload.others) for file in part.files}
     for module in modules:
-        found = importlib.util.find_spec(module)
-        file = Path(found.origin).resolve() if found and found.origin and Path(found.origin).is_absolute() else None
-        if file and any(file.is_relative_to(root) for root in upload.roots) and file not in sent:
+        spec = importlib.util.find_spec(module)
+        source = Path(spec.origin).resolve() if spec and spec.origin and Path(spec.origin).is_absolute() else None
+        if source and any(source.is_relative_to(root) for root in upload.roots) and source not in sent:
             raise InputError(
-                f"A job needs {file}, but it stays here, as what .gitignore names, data, and what may hold secrets; "
+                f"A job needs {source}, but it stays here, as what .gitignore names, data, and what may hold secrets; "
                 "move or rename it."
             )
+    return upload
 
 
 def _places(modules: Iterable[str], project: Path) -> set[tuple[Path, str]]:
     """The folder of each module of the user's, with the package to be sent where it is installed there."""
-    found = set()
+    places = set()
     for module in modules:
         top, root = module.partition(".")[0], root_of(module)
         if top not in PACKAGES and root and Path(root) != project:
-            found.add((Path(root), top if INSTALLED.intersection(Path(root).parts) else ""))
-    return found
+            places.add((Path(root), top if INSTALLED.intersection(Path(root).parts) else ""))
+    return places
 
 
 def _of_user(settings: Settings, root: Path, package: str) -> Upload:
     """The files in a folder of the user's: a whole project, or a package that is installed.
 
     Raises:
-        InputError: if it has a folder with the name of one of Ponderay's packages.
+        InputError: if it has a folder with the name of one of Ponderay's packages, or is the home folder, which holds
+            more than a model.
     """
+    candidates: Iterable[Path]
     if package:
-        candidates: Iterable[Path] = (
-            _walk(root / package, root) if (root / package).is_dir() else [Path(f"{package}.py")]
-        )
-    else:
-        candidates = _of_repository(root) or _walk_of_user(root)
+        candidates = _walk(root / package, root) if (root / package).is_dir() else [Path(f"{package}.py")]
+    elif not (candidates := _of_repository(root)):
+        if Path.home().resolve().is_relative_to(root):
+            raise InputError(
+                f"All of the sweep's folder goes with a job, but that is {root}; put the file into one of its own."
+            )
+        candidates = [file for file in _walk(root, root) if not any(part.startswith(".") for part in file.parts)]
     files = _sent(settings, root, candidates)
     for file in files:
         if file.parts[0] in PACKAGES:
@@ -146,30 +145,21 @@ def _of_user(settings: Settings, root: Path, package: str) -> Upload:
     return Upload(root, files)
 
 
-def _walk_of_user(root: Path) -> list[Path]:
-    """All files of a folder that git does not know, but hidden ones.
-
-    Raises:
-        InputError: if it is the home folder, which holds more than a model.
-    """
-    if Path.home().resolve().is_relative_to(root):
-        raise InputError(
-            f"All of the sweep's folder goes with a job, but that is {root}; put the file into one of its own."
-        )
-    return [file for file in _walk(root, root) if not any(part.startswith(".") for part in file.parts)]
-
-
 def _sent(settings: Settings, root: Path, candidates: Iterable[Path]) -> tuple[Path, ...]:
-    """Those of the candidates that go with a job, in order."""
-    named = [os.environ.get(name) for name in ("PONDERAY_DATA", "PONDERAY_CACHE")]
-    beside = [settings.runs.resolve(), *(Path(folder).resolve() for folder in named if folder)]
+    """The candidates that go with a job, in order."""
+    places = [os.environ.get(name) for name in ("PONDERAY_DATA", "PONDERAY_CACHE")]
+    beside = [settings.runs.resolve(), *(Path(folder).resolve() for folder in places if folder)]
     folders = [folder for folder in beside if not root.is_relative_to(folder)]
     try:
         files = tuple(sorted(file for file in candidates if _is_sent(file, root, folders)))
     except OSError as error:
         raise _unreadable(error) from None
     for file in files:
-        _check_name(file)
+        try:
+            str(file).encode()
+        except UnicodeEncodeError:
+            rule = f"Names of files that go with a job must be UTF-8, but {os.fsencode(file)!r} is not"
+            raise InputError(f"{rule}. Rename it, remove it, or name it in .gitignore.") from None
     return files
 
 
@@ -183,32 +173,21 @@ def packed(upload: Upload) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="ponderay-") as folder:
         package = Path(folder) / "sources.zip"
         with zipfile.ZipFile(package, "w") as opened:
-            for root, file in ((one.root, file) for one in (upload, *upload.others) for file in one.files):
+            for root, file in ((part.root, file) for part in (upload, *upload.others) for file in part.files):
                 source = root / file
-                _add(opened, file.as_posix(), _content(source), 0o755 if os.access(source, os.X_OK) else 0o644)
+                try:
+                    content = source.read_bytes()
+                except OSError as error:
+                    raise _unreadable(error) from None
+                _add(opened, file.as_posix(), content, 0o755 if os.access(source, os.X_OK) else 0o644)
             for name, text in to_bring(upload.others[-1].root if upload.others else None).items():
                 _add(opened, name, text.encode(), 0o644)
         yield package
 
 
-def _content(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise _unreadable(error) from None
-
-
 def _unreadable(error: OSError) -> InputError:
     remedy = "Make it readable, remove it, or name it in .gitignore"
     return InputError(f"A job needs all sources, but {error.filename} cannot be read: {error.strerror}. {remedy}.")
-
-
-def _check_name(file: Path) -> None:
-    try:
-        str(file).encode()
-    except UnicodeEncodeError:
-        rule = f"Names of files that go with a job must be UTF-8, but {os.fsencode(file)!r} is not"
-        raise InputError(f"{rule}. Rename it, remove it, or name it in .gitignore.") from None
 
 
 def _add(package: zipfile.ZipFile, name: str, content: bytes, mode: int) -> None:
@@ -219,7 +198,7 @@ def _add(package: zipfile.ZipFile, name: str, content: bytes, mode: int) -> None
 
 
 def _of_repository(root: Path) -> list[Path]:
-    """As `_of_git`; none where neither the folder nor one above it is a repository.
+    """The files that git knows or would take; none where neither the folder nor one above it is a repository.
 
     Raises:
         InputError: if one is, and git does not read it: then nobody knows what must stay here.
@@ -241,13 +220,13 @@ def _of_git(root: Path) -> list[Path]:
             f"What .gitignore names stays here, but git is missing to read it in {root}; install git."
         ) from None
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
         remedy = f"`git config --global --add safe.directory {shlex.quote(str(root))}` trusts a folder of another owner"
-        raise InputError(f"What .gitignore names stays here, but git does not read {root}: {said[0]}. {remedy}.")
+        raise InputError(f"What .gitignore names stays here, but git does not read {root}: {lines[0]}. {remedy}.")
     names = [Path(os.fsdecode(name)) for name in dict.fromkeys(done.stdout.split(b"\0")) if name]
     folders = [name for name in names if not (root / name).is_symlink()]  # a link may lead to a folder around it
     within = {name: _of_git(root / name) for name in folders if (root / name / ".git").exists()}
-    return [file for name in names for file in ([name / one for one in within[name]] if name in within else [name])]
+    return [file for name in names for file in ([name / file for file in within[name]] if name in within else [name])]
 
 
 def _walk(folder: Path, root: Path) -> Iterator[Path]:
@@ -258,12 +237,12 @@ def _walk(folder: Path, root: Path) -> Iterator[Path]:
 
 def _is_sent(file: Path, root: Path, folders: Iterable[Path]) -> bool:
     """Whether the file, and what it links to, is the project's own and none of what is left out."""
-    found = (root / file).resolve()
-    if not found.is_file() or not found.is_relative_to(root):
+    target = (root / file).resolve()
+    if not target.is_file() or not target.is_relative_to(root):
         return False
     return not any(
-        _is_left_out(one, root) or any((root / one).is_relative_to(folder) for folder in folders)
-        for one in {file, found.relative_to(root)}
+        _is_left_out(path, root) or any((root / path).is_relative_to(folder) for folder in folders)
+        for path in {file, target.relative_to(root)}
     )
 
 
@@ -275,7 +254,7 @@ def _is_left_out(file: Path, root: Path) -> bool:
 
 
 def _is_left_out_folder(folder: Path) -> bool:
-    """Also an environment of Python, and what a tracking server keeps: its users, their passwords, its database."""
+    """Whether a folder stays here: also Python's environments, and a server's users, passwords and database."""
     marks = ("pyvenv.cfg", "authentication.ini")
     return _matches(folder, (*FOLDERS, BROUGHT)) or any((folder / mark).exists() for mark in marks)
 

@@ -14,12 +14,10 @@ def csv_text(rows: Iterable[Sequence[object]]) -> str:
     lines: list[str] = []
     # written with \r\n, because what has a sign of the line's end is quoted; readers take a bare \r for one
     writer = csv.writer(SimpleNamespace(write=lines.append), lineterminator="\r\n")
-    writer.writerows([_as_text(cell) for cell in row] for row in rows)
+    for row in rows:
+        is_formula = [isinstance(cell, str) and cell.startswith(FORMULA) and not _is_number(cell) for cell in row]
+        writer.writerow([f"'{cell}" if hides else cell for cell, hides in zip(row, is_formula, strict=True)])
     return "".join(f"{line[:-2]}\n" for line in lines)
-
-
-def _as_text(cell: object) -> object:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) and not _is_number(cell) else cell
 
 
 def _is_number(text: str) -> bool:

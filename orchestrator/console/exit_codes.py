@@ -4,7 +4,7 @@ from typing import Final
 
 DONE: Final = 0
 FAILED: Final = 1
-"""It ran, and not all is well: replicates, a job or a server failed, or what was verified differs."""
+"""The command ran, and not all is well: replicates, a job or a server failed, or what was verified differs."""
 
 WRONG_INPUT: Final = 2
 REFUSED: Final = 3

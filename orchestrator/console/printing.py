@@ -22,7 +22,6 @@ from trainables.errors import MOST_SAID, shortened
 LEAST_COLUMNS: Final = 20
 MOST_COLUMNS: Final = 10_000
 
-
 MOST_OF_MESSAGE: Final = 2_000
 """Characters of what a command says was wrong: many names that it knows have room."""
 
@@ -39,7 +38,7 @@ class HarmlessConsole(Console):
 
 
 def forget_odd_width() -> None:
-    """With COLUMNS=0 rich prints nothing at all, not even what is wrong."""
+    """Unsets COLUMNS where it is no sensible width: with 0 rich prints nothing at all, not even what is wrong."""
     columns = os.environ.get("COLUMNS", "")
     is_width = columns.isascii() and columns.isdigit() and len(columns) <= len(str(MOST_COLUMNS))
     if columns and not (is_width and LEAST_COLUMNS <= int(columns) <= MOST_COLUMNS):
@@ -57,7 +56,7 @@ READABLE: Final = 20
 """Characters that a text keeps beside columns that are not wrapped, if it has so many."""
 
 LEAST: Final = 10
-"""With fewer characters a column cannot be read."""
+"""The fewest characters with which a column can be read."""
 
 
 class Format(StrEnum):
@@ -77,14 +76,14 @@ def say(*sentences: str) -> None:
         out.print(sentence, soft_wrap=True, markup=False)
 
 
-def said_briefly(message: str) -> str:
+def brief_message(message: str) -> str:
     """A message with the beginning of what is long in it, and how long that is; its rule and remedy stay."""
     brief = _WORD.sub(lambda word: shortened(word[0]), message)
     return brief if len(brief) <= MOST_OF_MESSAGE else f"{brief[:MOST_OF_MESSAGE]}... ({len(message):,} characters)"
 
 
 def harmless(text: str) -> str:
-    """With ? for signs that would do something in a terminal, a line break too, as those of a foreign file."""
+    """Text of anybody's, with ? for signs that would do something in a terminal, a line break too."""
     return "".join(sign if sign.isprintable() else "?" for sign in text)
 
 
@@ -92,30 +91,38 @@ def _harmless_lines(text: str) -> str:
     return "\n".join(map(harmless, text.split("\n")))
 
 
-def shown_path(path: Path) -> str:
-    """As one would type it in the working folder."""
+def path_from_here(path: Path) -> str:
+    """The path as a user would type it in the working folder."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def print_rows(rows: list[dict[str, Any]], format: Format, title: str, whole: tuple[str, ...] = ()) -> None:
-    """Records of equal fields, as a table where the terminal is wide enough; columns in `whole` are wrapped last."""
+    """Prints records of equal fields.
+
+    For people that is a table whose columns in `whole` are wrapped last; where even that would lose columns, a
+    paragraph for each record.
+    """
     if format is Format.json:
         print(json.dumps(rows, indent=2))
-    elif format is Format.csv:
+        return
+    if format is Format.csv:
         print(to_csv(rows), end="")
-    else:
-        _print_for_people(rows, title, whole)
-
-
-def _print_for_people(rows: list[dict[str, Any]], title: str, whole: tuple[str, ...]) -> None:
-    """A table; where it would lose columns, what is in `whole` is wrapped too; or a paragraph for each record."""
+        return
     columns = list(rows[0]) if rows else []
     wants = {c: max(map(cell_len, (c, *(str(row[c]) for row in rows)))) for c in columns}
     room = out.width - BORDER * len(columns) - 1
+    if sum(min(want, LEAST) for want in wants.values()) > room:
+        out.print(title, markup=False)
+        for row in rows:
+            first, *others = row.items()
+            out.print(harmless(str(first[1])), markup=False)
+            cells = [
+                (name.replace("_", " "), harmless(str(value))) for name, value in others if value not in ("", None)
+            ]
+            facts = ", ".join(f"{name} {value}" for name, value in cells)
+            out.print(Padding(Text(facts), (0, 0, 0, 2)))
+        return
     if sum(want if c in whole else min(want, READABLE) for c, want in wants.items()) > room:
-        if sum(min(want, LEAST) for want in wants.values()) > room:
-            _print_paragraphs(rows, title)
-            return
         whole = ()
     table = Table(title=Text(title))
     for column in columns:
@@ -123,17 +130,6 @@ def _print_for_people(rows: list[dict[str, Any]], title: str, whole: tuple[str, 
     for row in rows:
         table.add_row(*(_harmless_lines(str(value)) for value in row.values()))
     out.print(table, markup=False)
-
-
-def _print_paragraphs(rows: list[dict[str, Any]], title: str) -> None:
-    """Each record as its first field and, below, the others that say something."""
-    out.print(title, markup=False)
-    for row in rows:
-        first, *others = row.items()
-        out.print(harmless(str(first[1])), markup=False)
-        said = ((name.replace("_", " "), harmless(str(value))) for name, value in others if value not in ("", None))
-        facts = ", ".join(f"{name} {value}" for name, value in said)
-        out.print(Padding(Text(facts), (0, 0, 0, 2)))
 
 
 def to_csv(rows: Sequence[dict[str, Any]]) -> str:

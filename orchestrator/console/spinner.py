@@ -3,18 +3,18 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from orchestrator.console.printing import err, said_briefly
+from rich.text import Text
+
+from orchestrator.console.printing import brief_message, err
 
 
 @contextmanager
 def spinner(text: str) -> Iterator[None]:
     """Says `text` for as long as the block runs."""
-    text = said_briefly(text)
+    text = brief_message(text)
     if not err.is_terminal:
         err.print(f"{text} ...", markup=False, soft_wrap=True)
         yield
         return
-    from rich.text import Text
-
     with err.status(Text(text)):
         yield

@@ -57,12 +57,12 @@ def open_streams() -> None:
 def is_cut_off() -> bool:
     """Whether something that was printed could not be written."""
     sys.stdout.flush()
-    raw = _raw(sys.stdout)
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     return isinstance(raw, _Tolerant) and bool(raw.fault)
 
 
 def _tolerant(stream: TextIO | None, descriptor: int) -> TextIO:
-    """The stream in this way; one that somebody has put into its place stays as it is."""
+    """A stream to `descriptor` that no fault of writing ends; one that somebody else has put there is kept."""
     if stream is not None and stream not in (sys.__stdout__, sys.__stderr__):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -70,7 +70,3 @@ def _tolerant(stream: TextIO | None, descriptor: int) -> TextIO:
     buffer = io.BufferedWriter(_Tolerant(descriptor, "w", closefd=False))
     encoding, is_terminal = (stream.encoding, stream.isatty()) if stream else ("utf-8", False)
     return io.TextIOWrapper(buffer, encoding, "backslashreplace", line_buffering=is_terminal or descriptor == 2)
-
-
-def _raw(stream: TextIO) -> object:
-    return getattr(getattr(stream, "buffer", None), "raw", None)

@@ -50,11 +50,11 @@ def administrator(folder: Path) -> Credentials:
     if not file.exists():
         password = secrets.token_urlsafe(24)
         create_atomically(file, f"[{SECTION}]\n{NAME_KEY} = {USER}\n{PASSWORD_KEY} = {password}\n", OWNER_ALONE)
-    found = _read(file)
-    if not (found and found.user and found.password):
+    credentials = _read(file)
+    if not (credentials and credentials.user and credentials.password):
         needed = f"a user and a password ({NAME_KEY}, {PASSWORD_KEY})"
         raise InputError(f"{file} must hold {needed}, but does not; correct it, or move it away for a new one.")
-    return found
+    return credentials
 
 
 def credentials_file(folder: Path) -> Path:
@@ -72,19 +72,19 @@ def hand_to_client(folder: Path) -> str:
 
     A file that is there stays as it is.
     """
-    made, read = credentials_file(folder), client_file()
+    of_server, of_clients = credentials_file(folder), client_file()
     try:
-        read.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not read.exists():
-            create_atomically(read, made.read_text(encoding="utf-8"), OWNER_ALONE)
-        is_same = _read(read) == administrator(folder)
+        of_clients.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not of_clients.exists():
+            create_atomically(of_clients, of_server.read_text(encoding="utf-8"), OWNER_ALONE)
+        is_same = _read(of_clients) == administrator(folder)
     except OSError:
-        return f"User and password: {made}; clients look for such a file at ~/.mlflow/credentials."
+        return f"User and password: {of_server}; clients look for such a file at ~/.mlflow/credentials."
     if is_same:
-        return f"User and password: {read}, where clients look for them; other machines need a copy of that file."
+        return f"User and password: {of_clients}, where clients look for them; other machines need a copy of that file."
     return (
-        f"User and password: {made}. Clients read {read}, which holds others and is left as it is: copy the one onto "
-        "the other, or set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD."
+        f"User and password: {of_server}. Clients read {of_clients}, which holds others and is left as it is: copy the "
+        "one onto the other, or set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD."
     )
 
 

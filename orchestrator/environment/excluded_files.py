@@ -28,6 +28,6 @@ FILES: Final = (
 
 
 def git_excludes() -> list[str]:
-    """The same as git's words for what to leave out."""
+    """Pathspecs of git that leave out these files and folders."""
     names = [*FILES, *(f"{folder}/**" for folder in FOLDERS)]
     return [f":(exclude,glob,icase)**/{name}" for name in names]

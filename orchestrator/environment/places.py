@@ -78,7 +78,7 @@ def _is_there(place: Path) -> bool:
 
 
 def _fault(place: Path) -> str:
-    """Why it cannot be a folder, as the end of a sentence; empty where it can."""
+    """The end of a sentence that says why `place` cannot be a folder; empty where it can."""
     if not str(place).isprintable():
         return "has characters that cannot be printed"
     try:

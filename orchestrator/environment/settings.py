@@ -88,15 +88,15 @@ def read_settings() -> Settings:
     """
     given = _given()
     settings = _settings(given)
-    folder_at(settings.runs, _said("runs"))
+    folder_at(settings.runs, _setting("runs"))
     if given["cache"]:
-        folder_at(given["cache"], _said("cache"))
+        folder_at(given["cache"], _setting("cache"))
     _hand_on(given, settings.runs)
     return settings
 
 
 def settings_as_given() -> Settings:
-    """As `read_settings`, but whether the folders can be used is not looked at.
+    """The settings in force, whether or not their folders can be used; otherwise as `read_settings`.
 
     Raises:
         InputError: if the file holds an unknown name, or a setting can be none.
@@ -119,7 +119,11 @@ def _given() -> dict[str, Any]:
 def _settings(given: Mapping[str, Any]) -> Settings:
     runs, search, wait = absolute(given["runs"] or "runs"), given["search_uri"], given["cluster_wait"]
     for name in ("tracking_uri", "search_uri"):
-        _check_address(name, given[name])
+        try:
+            _ = urlsplit(given[name]).port
+        except ValueError:  # any part of the address may be a password, so none is shown
+            rule = "must be a valid address, with a port below 65536, %40 for @ and %2F for / in a password"
+            raise InputError(f"`{name}` (PONDERAY_{name.upper()}) {rule}.") from None
     if search and not search.startswith(DATABASES):
         rule = "must be sqlite:///FILE, postgresql://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE"
         raise InputError(f"`search_uri` (PONDERAY_SEARCH_URI) {rule}, but got {redacted_uri(search)!r}.")
@@ -128,13 +132,18 @@ def _settings(given: Mapping[str, Any]) -> Settings:
             "must be a path without ? and without % before two digits, for an address of SQLite reads these otherwise"
         )
         raise InputError(f"`runs` (PONDERAY_RUNS) {rule}, but got {str(runs)!r}.")
+    storage = given["storage"]
+    if storage and ("://" not in storage or "::" in storage or "?" in storage):
+        raise InputError(f"`storage` must be a URL like s3://BUCKET/FOLDER, but got {redacted_text(storage)!r}.")
+    if "@" in storage.partition("://")[2].partition("/")[0]:
+        raise InputError("`storage` must hold no user or password; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.")
     return Settings(
         runs=runs,
         tracking_uri=given["tracking_uri"] or f"sqlite:///{runs / 'mlflow.db'}",
         price_per_device_hour=given["price_per_device_hour"],
         watts_per_device=given["watts_per_device"],
         search_uri=search,
-        storage=_checked(given["storage"]),
+        storage=storage,
         cluster_wait=CLUSTER_WAIT if wait is None else wait,
     )
 
@@ -151,23 +160,5 @@ def _hand_on(given: Mapping[str, Any], runs: Path) -> None:
     os.environ["PONDERAY_CACHE"] = cache
 
 
-def _said(name: str) -> str:
+def _setting(name: str) -> str:
     return f"`{name}` (PONDERAY_{name.upper()}, or {name} in {SETTINGS_FILE})"
-
-
-def _check_address(name: str, uri: str) -> None:
-    """Raises InputError where the address cannot be taken apart; its parts may be a password, so none is shown."""
-    try:
-        _ = urlsplit(uri).port
-    except ValueError:
-        rule = "must be a valid address, with a port below 65536, %40 for @ and %2F for / in a password"
-        raise InputError(f"`{name}` (PONDERAY_{name.upper()}) {rule}.") from None
-
-
-def _checked(storage: str) -> str:
-    """`storage`, where it is a plain URL: keys belong into the environment."""
-    if storage and ("://" not in storage or "::" in storage or "?" in storage):
-        raise InputError(f"`storage` must be a URL like s3://BUCKET/FOLDER, but got {redacted_text(storage)!r}.")
-    if "@" in storage.partition("://")[2].partition("/")[0]:
-        raise InputError("`storage` must hold no user or password; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.")
-    return storage

@@ -11,11 +11,11 @@ TEXTS: Final = ("data", "runs", "storage", "cache", "tracking_uri", "search_uri"
 NUMBERS: Final = ("price_per_device_hour", "watts_per_device", "cluster_wait")
 NAMES: Final = (*TEXTS, *NUMBERS)
 MOST: Final = 1e9
-"""Of a number; no price, power or time is larger."""
+"""The largest number; no price, power or time is larger."""
 
 MOST_BYTES: Final = 1_000_000
 MOST_CHARACTERS: Final = 4_000
-"""Of a setting; no path of Linux is longer."""
+"""The longest setting; no path of Linux is longer."""
 
 
 def read_file(path: Path) -> dict[str, Any]:
@@ -53,12 +53,12 @@ def number(name: str, from_file: dict[str, Any]) -> float | None:
     if value is None:
         return None
     try:
-        found = -1.0 if isinstance(value, bool) else float(value)
+        amount = -1.0 if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
-        found = -1.0
-    if not 0 <= found <= MOST:
+        amount = -1.0
+    if not 0 <= amount <= MOST:
         raise InputError(f"`{name}` must be a number from 0 to {MOST:,.0f}, but got {shown(value)}.")
-    return found
+    return amount
 
 
 def _parsed(path: Path) -> dict[str, Any]:

@@ -104,7 +104,7 @@ class Interval:
     high: float
 
     def times(self, factor: float) -> "Interval":
-        """In another unit."""
+        """The interval in another unit."""
         return Interval(self.low * factor, self.median * factor, self.high * factor)
 
 
@@ -157,9 +157,7 @@ def _whole_from_steps(sessions: Sequence[Sequence[Mapping[str, Any]]], num_steps
     spans = [(steps[0], steps[-1]) for steps in reported if len(steps) > 1]
     num_done = sum(last["step"] - first["step"] for first, last in spans)
     heads = [(session[0], steps[0]) for session, steps in zip(sessions, reported, strict=True) if steps]
-    if not heads:
-        return None
-    if num_steps == 0:  # not known before
+    if not heads or num_steps == 0:  # 0: how many it takes is not known before
         return None
     head_s, head_step = _seconds(*heads[0]), heads[0][1]["step"]
     if num_done > 0:
@@ -181,14 +179,12 @@ def handover_s(journals: Sequence[Sequence[Mapping[str, Any]]]) -> float:
                 by_driver[session[0].get("attempt", "").partition(".")[0]].append(
                     (session[0]["time_ms"], session[-1]["time_ms"])
                 )
-    gaps = [gap for runs in by_driver.values() for gap in _gaps(runs)]
+    gaps: list[float] = []
+    for runs in by_driver.values():
+        starts, ends = sorted(start for start, _ in runs), sorted(end for _, end in runs)
+        num_slots = sum(start < ends[0] for start in starts)
+        gaps += [start - end for start, end in zip(starts[num_slots:], ends, strict=False)]
     return max(0.0, sum(gaps) / len(gaps) / 1000) if gaps else 0.0
-
-
-def _gaps(runs: Sequence[tuple[float, float]]) -> list[float]:
-    starts, ends = sorted(start for start, _ in runs), sorted(end for _, end in runs)
-    num_slots = sum(start < ends[0] for start in starts)
-    return [start - end for start, end in zip(starts[num_slots:], ends, strict=False)]
 
 
 def draw(measured: Sequence[tuple[str, float]], wanted: Sequence[str], generator: np.random.Generator) -> Array:
@@ -204,8 +200,16 @@ def draw(measured: Sequence[tuple[str, float]], wanted: Sequence[str], generator
     counts = np.array([len(values) for values in groups.values()])
     means = np.array([np.mean(values) for values in groups.values()])
     residuals = sum(float(np.sum((np.array(values) - np.mean(values)) ** 2)) for values in groups.values())
-    within = _draw_within(residuals, int(counts.sum()) - len(groups), generator)
-    between = _draw_between(means, within**2 * np.mean(1 / counts), generator)
+    num_free = int(counts.sum()) - len(groups)
+    if num_free > 0:
+        within = np.minimum(np.sqrt(residuals / generator.chisquare(num_free, NUM_DRAWS)), MOST_WITHIN)
+    else:
+        within = np.full(NUM_DRAWS, math.log(WITHIN_FACTOR) / Z80)
+    if len(groups) > 1:  # the estimated means vary by the noise of their runs besides, which is taken off
+        total = np.sum((means - means.mean()) ** 2) / generator.chisquare(len(groups) - 1, NUM_DRAWS)
+        between = np.minimum(np.sqrt(np.maximum(total - within**2 * np.mean(1 / counts), 0.0)), MOST_BETWEEN)
+    else:  # a second condition differs from it by the assumed factor; such a difference has twice the variance of one
+        between = np.full(NUM_DRAWS, math.log(BETWEEN_FACTOR) / Z80 / math.sqrt(2))
     normal = generator.standard_normal
     centres = means + within[:, None] / np.sqrt(counts) * normal((NUM_DRAWS, len(groups)))
     common = centres.mean(axis=1) + between / math.sqrt(len(groups)) * normal(NUM_DRAWS)
@@ -218,41 +222,21 @@ def draw(measured: Sequence[tuple[str, float]], wanted: Sequence[str], generator
     return drawn
 
 
-def _draw_within(residuals: float, num_free: int, generator: np.random.Generator) -> Array:
-    """Standard deviations of logarithms within a condition, given the sum of squares with `num_free` degrees."""
-    if num_free == 0:
-        return np.full(NUM_DRAWS, math.log(WITHIN_FACTOR) / Z80)
-    drawn: Array = np.minimum(np.sqrt(residuals / generator.chisquare(num_free, NUM_DRAWS)), MOST_WITHIN)
-    return drawn
-
-
-def _draw_between(means: Array, noise: Array, generator: np.random.Generator) -> Array:
-    """Standard deviations of the means of conditions, whose estimates have the variance `noise` besides.
-
-    With one condition, a second differs by the assumed factor; the difference of two has twice the variance of one.
-    """
-    if len(means) == 1:
-        return np.full(NUM_DRAWS, math.log(BETWEEN_FACTOR) / Z80 / math.sqrt(2))
-    total = np.sum((means - means.mean()) ** 2) / generator.chisquare(len(means) - 1, NUM_DRAWS)
-    drawn: Array = np.minimum(np.sqrt(np.maximum(total - noise, 0.0)), MOST_BETWEEN)
-    return drawn
-
-
 def assumptions(measured: Sequence[Measurement], left: Sequence[PendingRun]) -> list[str]:
     """What the forecast takes for granted because too little was measured, in words."""
-    said = []
+    sentences = []
     for kind in dict.fromkeys(run.kind for run in left):
         known = [m.condition for m in measured if m.kind == kind]
         wanted = {run.condition for run in left if run.kind == kind}
         if known and len(set(known)) == len(known):
-            said.append(
+            sentences.append(
                 f"no condition was timed twice: 80 % of its replicates are assumed within a factor of {WITHIN_FACTOR}"
             )
         if len(set(known)) == 1 and wanted - set(known):
-            said.append(
+            sentences.append(
                 f"one condition was timed: 80 % of the others are assumed within a factor of {BETWEEN_FACTOR:g}"
             )
-    return list(dict.fromkeys(said))
+    return list(dict.fromkeys(sentences))
 
 
 def forecast(
@@ -333,7 +317,11 @@ def makespan_s(
 
     A need that is not in `left` counts as met; each run must fit by itself.
     """
-    queues = _queues(left)
+    keys = {run.key for run in left}
+    queues: dict[tuple[float, float, tuple[str, ...]], list[int]] = defaultdict(list)
+    for index in reversed(range(len(left))):  # runs that take and need the same: the first one is last in its list
+        run = left[index]
+        queues[run.num_cpus, run.num_gpus, tuple(n for n in run.needs if n in keys)].append(index)
     open_needs = {needs: len(needs) for _, _, needs in queues}
     needed_by: dict[str, list[tuple[str, ...]]] = defaultdict(list)
     for needs in open_needs:
@@ -345,7 +333,7 @@ def makespan_s(
     while ready or running:
         fitting = [shape for shape in ready if shape[0] <= num_cpus + 1e-9 and shape[1] <= num_gpus + 1e-9]
         if fitting:
-            shape = min(fitting, key=lambda one: queues[one][-1])
+            shape = min(fitting, key=lambda shape: queues[shape][-1])
             index = queues[shape].pop()
             if not queues[shape]:
                 ready.remove(shape)
@@ -358,15 +346,5 @@ def makespan_s(
         num_cpus, num_gpus = num_cpus + left[index].num_cpus, num_gpus + left[index].num_gpus
         for needs in needed_by[left[index].key]:
             open_needs[needs] -= 1
-            ready += [one for one in queues if one[2] == needs and not open_needs[needs]]
+            ready += [shape for shape in queues if shape[2] == needs and not open_needs[needs]]
     return now_s
-
-
-def _queues(left: Sequence[PendingRun]) -> dict[tuple[float, float, tuple[str, ...]], list[int]]:
-    """Pieces by what they take and need; the first one is last in its list."""
-    keys = {run.key for run in left}
-    queues: dict[tuple[float, float, tuple[str, ...]], list[int]] = defaultdict(list)
-    for index in reversed(range(len(left))):
-        run = left[index]
-        queues[run.num_cpus, run.num_gpus, tuple(n for n in run.needs if n in keys)].append(index)
-    return dict(queues)

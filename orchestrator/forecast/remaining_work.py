@@ -1,6 +1,6 @@
 """How a sweep stands: which replicates and prerequisites are complete, failed, partly done, to do. Changes nothing."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Final, Literal
@@ -14,8 +14,7 @@ from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.capacity import Capacity, check_capacity
 from orchestrator.scheduler.earlier_results import EarlierResults, is_known_to_fail, is_recorded, under_recorded_names
 from orchestrator.scheduler.pruning import is_pruned
-from orchestrator.scheduler.retry import is_settled
-from orchestrator.scheduler.task import Task, folder_of, folder_of_replicate
+from orchestrator.scheduler.task import Task, folder_of, folder_of_replicate, is_settled
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.load import load_if_run
 from search_spaces.names import condition_name_of
@@ -50,6 +49,11 @@ class RunStatus:
         """Whether `run` would start it."""
         return self.state in STATES[2:]
 
+    @property
+    def group(self) -> str:
+        """The name of its condition, whose replicates share a mean time; each prerequisite stands for itself."""
+        return self.task.condition.name if self.task.condition else self.task.work.key
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -76,7 +80,7 @@ def look(sweep: Sweep, settings: Settings, num_cpus: float, num_gpus: float, acc
     Raises:
         RefusedError: if `run` would be refused on a machine of this size, or for another version of the code.
     """
-    study = _read_study(sweep, settings)
+    study = load_if_run(sweep.name, settings) or Study(sweep.name, ())
     factory = under_recorded_names(TaskFactory(sweep, settings, num_gpus), study)
     sweep = factory.sweep
     known = {replicate.key: replicate for replicate in study.replicates}
@@ -98,43 +102,34 @@ def look(sweep: Sweep, settings: Settings, num_cpus: float, num_gpus: float, acc
         earlier.check(task, summarise(folder.records()))
         check_capacity(task, capacity)
         standings.append(_status(task, folder, known.get(task.work.key)))
-    before = dict(zip(tasks, standings, strict=False))
-    stands = [_doomed(one, before) for one in standings[len(tasks) :][: len(replicates)]]
-    decided = _decided(sweep, settings)
-    stands = list(_without_barred(sweep, stands, decided))
-    needed = {key for one in stands if one.is_left for key in one.task.prerequisites} | set(
-        undrawn.prerequisites if undrawn else ()
-    )
-    shown = tuple(one for key, one in before.items() if key in needed or one.state == "complete")
-    kept = frozenset(name for name, decision in decided.items() if not is_pruned(decision))
-    return Snapshot(sweep, tuple(stands), shown, num_undrawn, undrawn, kept)
+    prerequisites = dict(zip(tasks, standings, strict=False))
+    stands = []
+    for status in standings[len(tasks) :][: len(replicates)]:
+        never_gets = any(prerequisites[key].state == "failed" for key in status.task.prerequisites)
+        stands.append(replace(status, state="failed") if never_gets and status.is_left else status)
+    kept: frozenset[str] = frozenset()
+    if sweep.is_pruned:
+        from orchestrator.scheduler.search_store import decisions  # loads Optuna
+
+        decided = decisions(sweep.name, settings)
+        stands = _given(sweep, stands, decided)
+        kept = frozenset(name for name, decision in decided.items() if not is_pruned(decision))
+    needed = {key for status in stands if status.is_left for key in status.task.prerequisites}
+    needed |= set(undrawn.prerequisites if undrawn else ())
+    relevant = [status for key, status in prerequisites.items() if key in needed or status.state == "complete"]
+    return Snapshot(sweep, tuple(stands), tuple(relevant), num_undrawn, undrawn, kept)
 
 
-def _without_barred(sweep: Sweep, stands: list[RunStatus], decided: Mapping[str, str]) -> Iterator[RunStatus]:
-    """All but the seeds that a pruned search does not give: of what it pruned, and of what failed with its first."""
+def _given(sweep: Sweep, stands: list[RunStatus], decided: Mapping[str, str]) -> list[RunStatus]:
+    """The replicates but for those that a pruned search does not start: where it pruned, or the first seed failed."""
+    first = sweep.seeds[0]
     barred = {name for name, decision in decided.items() if is_pruned(decision)}
-    barred |= {_name(one) for one in stands if one.task.seed == sweep.seeds[0] and one.state == "failed"}
-    for one in stands:
-        if not sweep.is_pruned or one.task.seed == sweep.seeds[0] or one.state != "to do" or _name(one) not in barred:
-            yield one
-
-
-def _name(status: RunStatus) -> str:
-    return status.task.condition.name if status.task.condition else ""
-
-
-def _decided(sweep: Sweep, settings: Settings) -> Mapping[str, str]:
-    """What a pruned search has decided so far, by condition; none of another sweep."""
-    if not sweep.is_pruned:
-        return {}
-    from orchestrator.scheduler.search_store import decisions
-
-    return decisions(sweep.name, settings)
-
-
-def _read_study(sweep: Sweep, settings: Settings) -> Study:
-    """What the store knows of the sweep; a local one that is not there is not made."""
-    return load_if_run(sweep.name, settings) or Study(sweep.name, ())
+    barred |= {status.group for status in stands if status.task.seed == first and status.state == "failed"}
+    return [
+        status
+        for status in stands
+        if status.task.seed == first or status.state != "to do" or status.group not in barred
+    ]
 
 
 def _drawn(factory: TaskFactory, study: Study) -> list[Condition]:
@@ -142,7 +137,7 @@ def _drawn(factory: TaskFactory, study: Study) -> list[Condition]:
     sweep = factory.sweep
     firsts = [study.of(name)[0] for name in study.conditions]
     folders = [folder_of_replicate(factory.settings, sweep.name, first.key) for first in firsts]
-    found = []
+    conditions = []
     for name, first, folder in zip(study.conditions, firsts, looked_at(folders), strict=True):
         configs = [record["config"] for record in folder.records() if "config" in record]
         if configs and sweep.search:
@@ -150,8 +145,8 @@ def _drawn(factory: TaskFactory, study: Study) -> list[Condition]:
             drawn = {path: reduce(getattr, path.split("."), config) for path in sweep.search.space}
             condition = Condition(condition_name_of(name), drawn)
             task = factory.replicate(condition, first.seed, factory.prerequisites(condition, first.seed))
-            found += [condition] if task.work.key == first.key else []
-    return found
+            conditions += [condition] if task.work.key == first.key else []
+    return conditions
 
 
 def _status(task: Task, folder: ReplicateFolder, known: Replicate | None) -> RunStatus:
@@ -162,7 +157,7 @@ def _status(task: Task, folder: ReplicateFolder, known: Replicate | None) -> Run
     done = folder.evaluations() | (known.evaluations if known else set())
     num_steps, last = task.work.num_steps, folder.last_step()
     is_over = any(r["kind"] == "trained" for r in records) if num_steps is None else last >= num_steps
-    step = max((one for one in checkpoints if one <= last), default=0)
+    step = max((checkpoint for checkpoint in checkpoints if checkpoint <= last), default=0)
     if is_over:
         step = last if num_steps is None else num_steps
     return RunStatus(
@@ -178,7 +173,7 @@ def _status(task: Task, folder: ReplicateFolder, known: Replicate | None) -> Run
 
 
 def _state(task: Task, journal: JournalSummary, known: Replicate | None, step: int) -> State:
-    """As a plan would judge it: complete, failed by a fault of its own, or left."""
+    """How it stands to a run that starts now: complete, failed by a fault of its own, or left."""
     if is_recorded(known, journal, task) or journal.is_complete(task.evaluations):
         return "complete"
     final = journal.final
@@ -187,9 +182,3 @@ def _state(task: Task, journal: JournalSummary, known: Replicate | None, step: i
     if final["state"] == "failed" and is_settled(final, task.work):
         return "failed"
     return "partly done" if step > 0 else "to do"
-
-
-def _doomed(status: RunStatus, prerequisites: dict[str, RunStatus]) -> RunStatus:
-    """Failed where a prerequisite that it waits for has failed for good."""
-    is_doomed = any(prerequisites[key].state == "failed" for key in status.task.prerequisites)
-    return replace(status, state="failed") if is_doomed and status.is_left else status

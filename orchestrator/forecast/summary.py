@@ -9,7 +9,6 @@ from orchestrator.forecast import model as forecast
 from orchestrator.forecast.model import Forecast, Interval, Measurement, PendingRun
 from orchestrator.forecast.remaining_work import STATES, RunStatus, Snapshot
 from orchestrator.scheduler.task import Task
-from search_spaces.sweep import Sweep
 
 
 def describe(
@@ -22,16 +21,19 @@ def describe(
     """
     everything = snapshot.prerequisites + snapshot.replicates
     measured = _measurements(everything)
-    handover_s = forecast.handover_s([one.records for one in everything])
-    sizes = [one.checkpoint_bytes for one in snapshot.replicates if one.checkpoint_bytes]
+    handover_s = forecast.handover_s([status.records for status in everything])
+    sizes = [status.checkpoint_bytes for status in snapshot.replicates if status.checkpoint_bytes]
     running = 0.0 if snapshot.sweep.keep_last or not sizes else 2 * sum(sizes) / len(sizes)
     cases, notes = {}, _notes(snapshot, num_gpus, calibrated_s)
     for case in ("least", "most"):
         left = _runs(snapshot, num_cpus, num_gpus, case)
         expected = forecast.forecast(measured, left, num_cpus, num_gpus, handover_s, running)
         cases[case] = _numbers(expected, settings)
-        notes += [note for note in _doubts(expected, measured, left) if note not in notes]
-    rows = [_row("condition", one) for one in _grouped(snapshot.replicates)]
+        if expected.wall_s is not None:
+            doubts = [f"not in the forecast, because none was timed yet: {kind}" for kind in expected.unknown]
+            doubts += forecast.assumptions(measured, left)
+            notes += [note for note in doubts if note not in notes]
+    rows = [_row("condition", replicates) for replicates in _grouped(snapshot.replicates)]
     if snapshot.undrawn:
         count = {"to_do": snapshot.num_undrawn * len(snapshot.sweep.seeds)}
         rows.append(_row("condition", [RunStatus(snapshot.undrawn, "to do")]) | count)
@@ -39,7 +41,7 @@ def describe(
         "sweep": snapshot.sweep.name,
         "machine": {"cpus": num_cpus, "gpus": num_gpus},
         "conditions": rows,
-        "prerequisites": [_row("prerequisite", one) for one in _grouped(snapshot.prerequisites)],
+        "prerequisites": [_row("prerequisite", runs) for runs in _grouped(snapshot.prerequisites)],
         "basis": _basis(snapshot, calibrated_s),
         "notes": notes,
         "level": forecast.LEVEL,
@@ -48,17 +50,17 @@ def describe(
 
 
 def _measurements(standings: Sequence[RunStatus]) -> list[Measurement]:
-    """One for each run that was timed; to an unfinished one comes the share that finished ones spend after training."""
-    found, tails = [], _tails(standings)
-    for one in standings:
-        work, whole_s = one.task.work, one.timing.whole_s if one.timing else None
-        if whole_s and one.state != "failed":
-            is_whole = one.state == "complete" or _is_trained(one)
-            size = one.size_bytes if is_whole else one.checkpoint_bytes * max(1, len(one.task.evaluations))
+    """The runs that were timed; an unfinished run gets the share that finished ones spend after training besides."""
+    measured, tails = [], _tails(standings)
+    for status in standings:
+        work, whole_s = status.task.work, status.timing.whole_s if status.timing else None
+        if whole_s and status.state != "failed":
+            is_whole = status.state == "complete" or _is_trained(status)
+            size = status.size_bytes if is_whole else status.checkpoint_bytes * max(1, len(status.task.evaluations))
             tail = tails.get(work.trainable, 0.0)
             whole_s /= 1.0 if is_whole or tail == 1 else 1.0 - tail
-            found.append(Measurement(work.trainable, _group(one), work.planned_steps, whole_s, size))
-    return found
+            measured.append(Measurement(work.trainable, status.group, work.planned_steps, whole_s, size))
+    return measured
 
 
 def _is_trained(status: RunStatus) -> bool:
@@ -67,51 +69,40 @@ def _is_trained(status: RunStatus) -> bool:
 
 
 def _tails(standings: Sequence[RunStatus]) -> dict[str, float]:
-    """By trainable, the mean share of a run's time after its last step, where any was seen."""
+    """The mean share of a run's time after its last step, by trainable, where it was measured."""
     tails: dict[str, list[float]] = {}
-    for one in standings:
-        if one.timing and one.timing.tail_share > 0:
-            tails.setdefault(one.task.work.trainable, []).append(one.timing.tail_share)
+    for status in standings:
+        if status.timing and status.timing.tail_share > 0:
+            tails.setdefault(status.task.work.trainable, []).append(status.timing.tail_share)
     return {kind: sum(shares) / len(shares) for kind, shares in tails.items()}
-
-
-def _group(status: RunStatus) -> str:
-    """What shares a mean: a condition; each prerequisite stands for itself."""
-    return status.task.condition.name if status.task.condition else status.task.work.key
 
 
 def _runs(snapshot: Snapshot, num_cpus: float, num_gpus: float, case: str) -> list[PendingRun]:
     """What is left, in the order in which it is handed out; `least` leaves out the seeds that may not be needed."""
     sweep, everything = snapshot.sweep, snapshot.prerequisites + snapshot.replicates
-    optional = _optional_seeds(sweep) if case == "least" else ()
+    optional: Sequence[int] = ()
+    if case == "least" and (sweep.sequential or sweep.is_pruned):
+        optional = sweep.seeds[sweep.sequential.minimum if sweep.sequential else 1 :]
     runs, tails = [], _tails(everything)
-    for one in everything:
-        is_optional = one.task.condition and one.task.seed in optional and one.state == "to do"
-        is_optional = is_optional and _group(one) not in snapshot.kept
-        if one.is_left and not is_optional:
-            tail = tails.get(one.task.work.trainable, 0.0)
-            num_steps = one.task.work.planned_steps
-            rest = 0.0 if _is_trained(one) else (1 - tail) * (1 - (one.step / num_steps if num_steps else 0.0))
-            run = _run(one.task, one.task.work.key, _group(one), num_cpus, num_gpus)
-            runs.append(replace(run, share=rest + tail * one.missing, held_bytes=one.size_bytes))
+    for status in everything:
+        is_optional = status.task.condition and status.task.seed in optional and status.state == "to do"
+        if not status.is_left or (is_optional and status.group not in snapshot.kept):
+            continue
+        tail, num_steps = tails.get(status.task.work.trainable, 0.0), status.task.work.planned_steps
+        rest = 0.0 if _is_trained(status) else (1 - tail) * (1 - (status.step / num_steps if num_steps else 0.0))
+        run = _run(status.task, status.task.work.key, status.group, num_cpus, num_gpus)
+        runs.append(replace(run, share=rest + tail * status.missing, held_bytes=status.size_bytes))
     return [*runs, *_undrawn_runs(snapshot, num_cpus, num_gpus, case)]
 
 
-def _optional_seeds(sweep: Sweep) -> Sequence[int]:
-    """Those that a condition may not need."""
-    if sweep.sequential:
-        return sweep.seeds[sweep.sequential.minimum :]
-    return sweep.seeds[1:] if sweep.is_pruned else ()
-
-
 def _undrawn_runs(snapshot: Snapshot, num_cpus: float, num_gpus: float, case: str) -> Iterator[PendingRun]:
-    """Of conditions not drawn yet: only as many are open at once as a search allows, so each waits for an earlier.
+    """The runs of conditions not drawn yet; each waits for an earlier one, for a search opens only so many at once.
 
     Where a search prunes, the first of them gets all seeds at least: before that nothing can prune another.
     """
     every, is_pruned = snapshot.sweep.seeds, snapshot.sweep.is_pruned
     max_open = max(1, int(num_cpus) // (1 if is_pruned else len(every)))
-    has_whole = any(one.task.seed in every[1:] and one.state == "complete" for one in snapshot.replicates)
+    has_whole = any(run.task.seed in every[1:] and run.state == "complete" for run in snapshot.replicates)
     num_whole = 1 if not (snapshot.kept or has_whole) else 0
     num_seeds = [
         1 if is_pruned and case == "least" and i >= num_whole else len(every) for i in range(snapshot.num_undrawn)
@@ -133,38 +124,40 @@ def _run(task: Task, key: str, condition: str, num_cpus: float, num_gpus: float)
 
 
 def _numbers(expected: Forecast, settings: Settings) -> dict[str, Any]:
-    def told(interval: Interval | None, factor: float | None) -> dict[str, float] | None:
+    def in_unit(interval: Interval | None, factor: float | None) -> dict[str, float] | None:
         return None if interval is None or factor is None else vars(interval.times(factor))
 
-    watts, hours = settings.watts_per_device, 1 / 3600
+    price, watts, hours = settings.price_per_device_hour, settings.watts_per_device, 1 / 3600
     return {
         "runs": expected.num_left,
-        "wall_s": told(expected.wall_s, 1.0),
-        "device_hours": told(expected.device_s, hours),
-        "money": told(expected.device_s, None if (price := settings.price_per_device_hour) is None else price * hours),
-        "kwh": told(expected.device_s, None if watts is None else watts / 1000 * hours),
-        "disk_bytes": told(expected.disk_bytes, 1.0),
+        "wall_s": in_unit(expected.wall_s, 1.0),
+        "device_hours": in_unit(expected.device_s, hours),
+        "money": in_unit(expected.device_s, None if price is None else price * hours),
+        "kwh": in_unit(expected.device_s, None if watts is None else watts / 1000 * hours),
+        "disk_bytes": in_unit(expected.disk_bytes, 1.0),
     }
 
 
 def _basis(snapshot: Snapshot, calibrated_s: float | None) -> dict[str, Any]:
     """What the forecast of the replicates rests on."""
-    timed = [one for one in snapshot.replicates if one.timing and one.timing.whole_s and one.state != "failed"]
-    finished = [one for one in timed if one.state == "complete"]
-    num_conditions = len({_group(one) for one in finished})
+    timed = [run for run in snapshot.replicates if run.timing and run.timing.whole_s and run.state != "failed"]
+    finished = [run for run in timed if run.state == "complete"]
+    num_conditions = len({run.group for run in finished})
     unfinished = len(timed) - len(finished)
-    said = (
-        [f"{_count(len(finished), 'finished replicate')} of {_count(num_conditions, 'condition')}"] if finished else []
-    )
-    said += [f"the steps of {_count(unfinished, 'unfinished replicate')}"] if unfinished else []
-    said += [f"a calibration of {calibrated_s:g} s"] if calibrated_s else []
+    parts = []
+    if finished:
+        parts.append(f"{_count(len(finished), 'finished replicate')} of {_count(num_conditions, 'condition')}")
+    if unfinished:
+        parts.append(f"the steps of {_count(unfinished, 'unfinished replicate')}")
+    if calibrated_s:
+        parts.append(f"a calibration of {calibrated_s:g} s")
     return {
         "finished": len(finished),
         "conditions": num_conditions,
         "unfinished": unfinished,
         "calibration_s": calibrated_s,
-        "devices": sorted({r["device"] for one in timed for r in one.records if r.get("device")}),
-        "text": ", ".join(said) if timed else "nothing was measured yet",
+        "devices": sorted({record["device"] for run in timed for record in run.records if record.get("device")}),
+        "text": ", ".join(parts) if timed else "nothing was measured yet",
     }
 
 
@@ -175,41 +168,32 @@ def _count(number: int, noun: str) -> str:
 def _notes(snapshot: Snapshot, num_gpus: float, calibrated_s: float | None) -> list[str]:
     """What the numbers cannot say by themselves."""
     notes = []
-    timed = [one for one in snapshot.replicates if one.timing and one.timing.whole_s]
-    if not timed and (snapshot.undrawn or any(one.is_left for one in snapshot.replicates)):
+    timed = [run for run in snapshot.replicates if run.timing and run.timing.whole_s]
+    if not timed and (snapshot.undrawn or any(run.is_left for run in snapshot.replicates)):
         notes.append("no step was timed yet: `--calibrate SECONDS` trains one replicate for so long and keeps its work")
-    if timed and num_gpus and not any(one.task.work.resources.num_gpus for one in timed):
+    if timed and num_gpus and not any(run.task.work.resources.num_gpus for run in timed):
         notes.append("the replicates use no GPU; more GPUs do not help")
     if snapshot.sweep.sequential:
         question = snapshot.sweep.sequential.question
         notes.append(f"seeds by need: the question {question!r} takes a number of seeds between the least and the most")
     if snapshot.sweep.is_pruned:
         notes.append("a pruned search gives a condition its other seeds only if nothing dominates its first")
-    num_workers = max((one.task.work.resources.num_workers for one in snapshot.replicates if one.is_left), default=0)
+    num_workers = max((run.task.work.resources.num_workers for run in snapshot.replicates if run.is_left), default=0)
     if calibrated_s and (num_workers > 1 or num_gpus):
         notes.append(
             "the calibration ran in one process on this machine, so it says little about workers or other GPUs"
         )
-    failed = sum(one.state == "failed" for one in snapshot.replicates)
+    failed = sum(run.state == "failed" for run in snapshot.replicates)
     if failed:
         notes.append(f"{_count(failed, 'failed replicate')} will not run again: their own code failed")
     return notes
 
 
-def _doubts(expected: Forecast, measured: Sequence[Measurement], left: Sequence[PendingRun]) -> list[str]:
-    """What the forecast leaves out or assumes."""
-    if expected.wall_s is None:
-        return []
-    return [
-        f"not in the forecast, because none was timed yet: {kind}" for kind in expected.unknown
-    ] + forecast.assumptions(measured, left)
-
-
 def _grouped(standings: Sequence[RunStatus]) -> list[list[RunStatus]]:
-    """By the name of the condition or prerequisite, in order."""
+    """The runs by the name of their condition or prerequisite, in order."""
     groups: dict[str, list[RunStatus]] = {}
-    for one in standings:
-        groups.setdefault(_name(one), []).append(one)
+    for status in standings:
+        groups.setdefault(_name(status), []).append(status)
     return list(groups.values())
 
 
@@ -221,11 +205,17 @@ def _name(status: RunStatus) -> str:
 def _row(kind: str, standings: Sequence[RunStatus]) -> dict[str, Any]:
     """Numbers of replicates by state, and what one of them takes."""
     resources = standings[0].task.work.resources
-    counts = {state.replace(" ", "_"): sum(one.state == state for one in standings) for state in STATES}
+    counts = {state.replace(" ", "_"): sum(run.state == state for run in standings) for state in STATES}
     unfinished = [
-        {"seed": one.task.seed, "step": one.step, "num_steps": one.task.work.num_steps}
-        for one in standings
-        if one.state == "partly done"
+        {"seed": run.task.seed, "step": run.step, "num_steps": run.task.work.num_steps}
+        for run in standings
+        if run.state == "partly done"
     ]
-    takes = {"workers": resources.num_workers, "cpus": resources.num_cpus, "gpus": resources.num_gpus}
+    runs_in = "Ray Train's workers" if resources.num_workers else "the Tune trial"
+    takes = {
+        "workers": resources.num_workers,
+        "cpus": resources.num_cpus,
+        "gpus": resources.num_gpus,
+        "runs_in": runs_in,
+    }
     return {kind: _name(standings[0])} | counts | {"unfinished": unfinished} | takes

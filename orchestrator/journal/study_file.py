@@ -1,8 +1,9 @@
 """The study file of a sweep: what its journals have come to, and what was asked of them.
 
 `study.jsonl` stands beside the folders of the replicates. Its first line is a header; each line behind it says all that
-is known of the sweep, of a condition, of a replicate or of a prerequisite, and the last line of a key counts. Lines
-have the checksums of a journal's (`lines`). A last line that a crash has torn off is none.
+is known of the sweep, of a condition, of a replicate or of a prerequisite, and the last line of a key counts. The
+config stands once for each condition, and once for all replicates what they were begun with (`origin`). Lines have the
+checksums of a journal's (`lines`). A last line that a crash has torn off is none.
 
 The file is a cache of the journals: whoever runs the sweep again writes what it lacks, and one that is damaged is made
 anew. So an append is not synced, and a loss of power costs no result.
@@ -15,20 +16,22 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
 from orchestrator.journal.lines import Record, line_of, parse
 from orchestrator.machine.durable_files import make_folder, new_file, open_itself, replace_durably
-from orchestrator.results.study import Replicate, Study
+from orchestrator.results.study import Origin, Replicate, Study
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 STUDY_FILE: Final = "study.jsonl"
 PARTIAL: Final = "study.partial"
+KINDS: Final = ("sweep", "origin", "condition", "replicate", "prerequisite", "mirror")
 OWN: Final = ("crc32", "kind", "name", "time_ms")
 """What every line has beside what it says."""
 
+ORIGIN: Final = tuple(field.name for field in fields(Origin))
 FIELDS: Final = tuple(field.name for field in fields(Replicate) if field.name not in ("condition", "seed"))
 
 
@@ -44,17 +47,27 @@ class StudyContent:
         study_id: stays the same for as long as the sweep has its folder.
         generation: how many drivers have written the file, one after another.
         sweep: what is known of the sweep as a whole.
+        origins: by the name that replicates' lines have for theirs.
         conditions: by name, in the order in which they began.
         replicates: by condition and seed, as `name_of` says: equal draws of a search have one key.
         prerequisites: by key.
+        mirrors: by condition, how each of its replicates stands in MLflow (`standing`), by seed. Empty where the driver
+            was of a version that did not note it.
     """
 
     study_id: str
     generation: int
     sweep: Mapping[str, Any] = field(default_factory=dict)
+    origins: Mapping[str, Record] = field(default_factory=dict)
     conditions: Mapping[str, Record] = field(default_factory=dict)
     replicates: Mapping[str, Record] = field(default_factory=dict)
     prerequisites: Mapping[str, Record] = field(default_factory=dict)
+    mirrors: Mapping[str, Record] = field(default_factory=dict)
+
+    @property
+    def time_ms(self) -> int:
+        """When something was noted last, in milliseconds since 1970."""
+        return max((int(record["time_ms"]) for record in _records(self)), default=0)
 
     def study(self, name: str) -> Study:
         """The study of the sweep `name`: conditions in the order in which they began, seeds in order."""
@@ -65,10 +78,25 @@ class StudyContent:
         updated_ms = {
             condition: max(record["time_ms"] for record in of) for condition, of in by_condition.items() if of
         }
-        settings = {
-            condition: record["settings"] for condition, record in self.conditions.items() if record.get("settings")
-        }
-        return Study(name, tuple(map(from_record, listed)), updated_ms, settings)
+        settings, configs = (
+            {condition: record[what] for condition, record in self.conditions.items() if record.get(what)}
+            for what in ("settings", "config")
+        )
+        began_with = {name: Origin(**{part: record[part] for part in ORIGIN}) for name, record in self.origins.items()}
+        origins = {one["key"]: began_with[one["origin"]] for one in self.replicates.values() if "origin" in one}
+        replicates = tuple(map(from_record, listed))
+        unmirrored = [
+            (one.condition, one.seed)
+            for one in (replicates if self.mirrors else ())
+            if one.state in ("complete", "failed")
+            and self.mirrors.get(one.condition, {}).get(str(one.seed)) != standing(one)
+        ]
+        return Study(name, replicates, updated_ms, settings, configs, origins, unmirrored=tuple(unmirrored))
+
+
+def standing(replicate: Replicate) -> str:
+    """How far a replicate has come."""
+    return f"{replicate.state} {len(replicate.evaluations)}"
 
 
 def to_record(replicate: Replicate) -> dict[str, Any]:
@@ -90,19 +118,23 @@ def read_study_file(folder: Path) -> StudyContent | None:
     None where there is no file, or one that is damaged or of another format: the journals have all of it.
     """
     try:
-        lines = parse((folder / STUDY_FILE).read_bytes())
+        return parse_study((folder / STUDY_FILE).read_bytes())
     except OSError:
         return None
+
+
+def parse_study(content: bytes) -> StudyContent | None:
+    """As `read_study_file`, of what stands in the file."""
+    lines = parse(content)
     header = lines.records[0] if lines.records else {}
     if lines.fault or header.get("kind") != "study" or header.get("format") != FORMAT:
         return None
-    found: dict[str, dict[str, Record]] = {"sweep": {}, "condition": {}, "replicate": {}, "prerequisite": {}}
+    found: dict[str, dict[str, Record]] = {kind: {} for kind in KINDS}
     for record in lines.records[1:]:
         if record["kind"] in found:  # else it is of a later version
             found[record["kind"]][record["name"]] = record
     sweep = next(iter(found["sweep"].values()), {})
-    of = (found["condition"], found["replicate"], found["prerequisite"])
-    return StudyContent(header["study"], header["generation"], sweep, *of)
+    return StudyContent(header["study"], header["generation"], sweep, *(found[kind] for kind in KINDS[1:]))
 
 
 def name_of(replicate: Replicate) -> str:
@@ -120,17 +152,21 @@ class StudyFile:
     Args:
         folder: of the sweep's replicates; made where it is not there.
         previous: the token of the lease before this driver's; what a file of another lease says is passed over.
+        lease: the token of this driver's. A file that goes on has it from the first moment, for readers believe the
+            last lease alone, and a driver may die before it notes anything.
 
     Attributes:
         content: what earlier drivers left.
         fault: why the file is not written any more; empty while it is.
     """
 
-    def __init__(self, folder: Path, previous: str) -> None:
+    def __init__(self, folder: Path, previous: str, lease: str = "") -> None:
         self._path, self._lock, self._file, self.fault = folder / STUDY_FILE, threading.Lock(), -1, ""
         found = read_study_file(folder) or StudyContent(uuid.uuid4().hex, 0)
         is_newest = found.sweep.get("lease") == previous
         self.content = found if is_newest else StudyContent(found.study_id, found.generation)
+        if is_newest and lease:
+            self.content = replace(found, sweep={**found.sweep, "lease": lease})
         self._generation = found.generation + 1
         self._last = {(one["kind"], one["name"]): _said(one) for one in _records(self.content)}
         header = {"kind": "study", "format": FORMAT, "study": found.study_id, "generation": self._generation}
@@ -206,13 +242,15 @@ class StudyFile:
         found = read_study_file(self._path.parent)
         if found and found.generation > self._generation:
             raise DeposedError(f"{self._path} was taken over by another driver")
+        if found and found.generation == self._generation:  # a copy of this very file, which readers would believe
+            self._path.unlink(missing_ok=True)
         return False
 
 
 def _records(content: StudyContent) -> Iterator[Record]:
     if content.sweep:
         yield dict(content.sweep)
-    for of in (content.conditions, content.replicates, content.prerequisites):
+    for of in (content.origins, content.conditions, content.replicates, content.prerequisites, content.mirrors):
         yield from of.values()
 
 

@@ -12,15 +12,18 @@ class JournalSummary:
 
     Attributes:
         metrics: the last value of each.
+        histories: what was reported in training, by metric and step.
         duration_s: from the start of each session to its last record; the time between sessions does not count.
         versions: of the code, of each session that produced something.
         last_version: of the last session.
         completed: ids of the evaluations that were done when it was complete last; None where it never was.
         peer_traceback: of the last session, where it ended because another process of a distributed run was lost.
         final: the newest record that says how it ended; `{"state": "new"}` where there is none.
+        last_ms: when the newest record was written, in milliseconds since 1970.
     """
 
     metrics: dict[str, float] = field(default_factory=dict)
+    histories: dict[str, dict[int, float]] = field(default_factory=dict)
     evaluations: set[str] = field(default_factory=set)
     versions: list[str] = field(default_factory=list)
     asked_for: set[str] = field(default_factory=set)
@@ -35,7 +38,7 @@ class JournalSummary:
     size_bytes: int = 0
     peak_host_bytes: int = 0
     peak_gpu_bytes: int = 0
-    _last_ms: int | None = None
+    last_ms: int | None = None
 
     def add(self, record: Record) -> None:
         """Takes in the next record; one about the machine's load says nothing of the replicate."""
@@ -46,9 +49,9 @@ class JournalSummary:
             self.host, self.device = record["host"], record["device"]
             self.last_version = record["code_version"]
             self.asked_for |= set(record.get("evaluations", ()))
-        elif self._last_ms is not None:
-            self.duration_s += max(0, now_ms - self._last_ms) / 1000
-        self._last_ms = now_ms
+        elif self.last_ms is not None:
+            self.duration_s += max(0, now_ms - self.last_ms) / 1000
+        self.last_ms = now_ms
         if record["kind"] not in NEEDED:
             return
         if record["kind"] in ("started", "peer_lost"):
@@ -58,6 +61,8 @@ class JournalSummary:
         self.metrics |= record.get("metrics", {})
         if record["kind"] == "metrics":
             self.step = max(self.step, record["step"])
+            for metric, value in record["metrics"].items():
+                self.histories.setdefault(metric, {})[record["step"]] = value
         if record["kind"] == "state":
             self.final = record
             self.completed = frozenset(self.evaluations) if record["state"] == "complete" else self.completed

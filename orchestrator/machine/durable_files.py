@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 UNSYNCABLE: Final = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EACCES)
-"""Of a folder on a file system that syncs none, such as CIFS, or one that this user may write to and not read."""
+"""Errors of a folder on a file system that syncs none, such as CIFS, or that this user may write to and not read."""
 
 
 class LinkError(OSError):
@@ -90,18 +90,14 @@ def create_atomically(file: Path, text: str, mode: int) -> None:
         with os.fdopen(handle, "w", encoding="utf-8") as opened:
             opened.write(text)
         Path(part).chmod(mode)
-        _name(Path(part), file)
+        sync(Path(part))
+        try:
+            os.link(part, file)
+        except FileExistsError:
+            return
+        except OSError:  # a disk without hard links, such as exFAT, where two that write at once may both do
+            if not file.exists():
+                Path(part).replace(file)
+        sync(file.parent)
     finally:
         Path(part).unlink(missing_ok=True)
-
-
-def _name(part: Path, file: Path) -> None:
-    sync(part)
-    try:
-        os.link(part, file)
-    except FileExistsError:
-        return
-    except OSError:  # a disk without hard links, such as exFAT, where two that write at once may both do
-        if not file.exists():
-            part.replace(file)
-    sync(file.parent)

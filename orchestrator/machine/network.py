@@ -7,6 +7,8 @@ import secrets
 import socket
 from typing import Final
 
+import psutil  # type: ignore[import-untyped]
+
 from trainables.errors import InputError
 
 EVERYWHERE: Final = ("0.0.0.0", "::", "")
@@ -14,7 +16,7 @@ PORTS: Final = range(20_000, 32_768)
 """Above those of Ray's workers, and below those that Linux gives to outgoing connections."""
 
 LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "[[]::1]")
-"""As patterns, in which a bracket has a meaning of its own."""
+"""Patterns, in which a bracket has a meaning of its own."""
 
 
 def link(host: str, port: int) -> str:
@@ -49,7 +51,11 @@ def allowed_hosts(host: str, port: int) -> tuple[str, ...]:
     the check is against. MLFLOW_SERVER_ALLOWED_HOSTS adds names, such as that of a proxy in front.
     """
     loopback = [pattern for name in LOOPBACK_NAMES for pattern in (name.replace("[[]", "["), f"{name}:*")]
-    names = () if is_loopback(host) else _names_of_this_machine() if host in EVERYWHERE else (_name(host),)
+    names: tuple[str, ...] = () if is_loopback(host) else (_name(host),)
+    if host in EVERYWHERE:
+        cards = [address for addresses in psutil.net_if_addrs().values() for address in addresses]
+        known = {a.address.partition("%")[0] for a in cards if a.family in (socket.AF_INET, socket.AF_INET6)}
+        names = (socket.gethostname(), *(_name(address) for address in sorted(known)))
     added = os.environ.get("MLFLOW_SERVER_ALLOWED_HOSTS", "").split(",")
     return (*loopback, *(f"{name}:{port}" for name in names), *(name.strip() for name in added if name.strip()))
 
@@ -62,14 +68,6 @@ def allowed_origins(host: str, port: int) -> tuple[str, ...]:
     own = [f"http://{name}" for name in allowed_hosts(host, port) if name.endswith(f":{port}") and "*" not in name]
     added = os.environ.get("MLFLOW_SERVER_CORS_ALLOWED_ORIGINS", "").split(",")
     return (*own, *(origin.strip() for origin in added if origin.strip()))
-
-
-def _names_of_this_machine() -> tuple[str, ...]:
-    import psutil  # type: ignore[import-untyped]
-
-    found = [address for of_card in psutil.net_if_addrs().values() for address in of_card]
-    addresses = {a.address.partition("%")[0] for a in found if a.family in (socket.AF_INET, socket.AF_INET6)}
-    return (socket.gethostname(), *(_name(address) for address in sorted(addresses)))
 
 
 def free_port() -> int:

@@ -39,7 +39,7 @@ def held(path: Path) -> Iterator[None]:
 
 
 def _without_locks(path: Path, error: OSError) -> Exception:
-    """In one sentence where the file system knows no locks, as Lustre without `-o flock`; else the error itself."""
+    """The error in one sentence where the file system knows no locks, as Lustre without `-o flock`; else itself."""
     if error.errno not in (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP):
         return error
     remedy = "mount it with them (Lustre: `-o flock`), or set PONDERAY_RUNS to a local folder and PONDERAY_STORAGE"
@@ -114,10 +114,10 @@ class Lease:
 
     def end_holder(self) -> None:
         """Kills the process that holds the lease, if it runs on this machine."""
-        who, started, space = (self._read() + "\n\n").split("\n")[:3]
-        named = PROCESS.match(who)
-        if named and space and space == process_space() and start_time(int(named[1])) == started:
-            os.kill(int(named[1]), signal.SIGKILL)
+        holder, started, space = (self._read() + "\n\n").split("\n")[:3]
+        process = PROCESS.match(holder)
+        if process and space and space == process_space() and start_time(int(process[1])) == started:
+            os.kill(int(process[1]), signal.SIGKILL)
 
     def _read(self) -> str:
         return self.path.read_text(encoding="utf-8", errors="replace")

@@ -17,7 +17,7 @@ def process_space() -> str:
 
 
 def start_time(pid: int) -> str:
-    """In clock ticks since boot; "ended" where it has only to be buried, empty where nothing can be seen of it."""
+    """The start of a process in clock ticks since boot; "ended" for a zombie, empty where nothing is visible of it."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -27,9 +27,9 @@ def start_time(pid: int) -> str:
 
 def is_gone(pid: int, started: str) -> bool:
     """Whether the process that had this number when it started is surely no more; others' may be hidden."""
-    seen = start_time(pid)
-    if seen:
-        return seen != started
+    now = start_time(pid)
+    if now:
+        return now != started
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -41,26 +41,26 @@ def is_gone(pid: int, started: str) -> bool:
 
 def with_variable(name: str, value: str) -> dict[int, str]:
     """When each of this user's processes that were started with the environment variable `name=value` began."""
-    wanted, found = f"{name}={value}".encode(), {}
+    variable, starts = f"{name}={value}".encode(), {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             variables = (folder / "environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        if wanted in variables and (started := start_time(int(folder.name))) not in ("", "ended"):
-            found[int(folder.name)] = started
-    return found
+        if variable in variables and (started := start_time(int(folder.name))) not in ("", "ended"):
+            starts[int(folder.name)] = started
+    return starts
 
 
 def children(of: int) -> dict[int, str]:
     """When each process that was started by the process `of`, which still lives, began."""
-    found = {}
+    starts = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             fields = (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
             if int(fields[1]) == of:
-                found[int(folder.name)] = fields[19]
-    return found
+                starts[int(folder.name)] = fields[19]
+    return starts
 
 
 def kill(pid: int, started: str) -> None:

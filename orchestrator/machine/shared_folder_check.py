@@ -24,7 +24,7 @@ def ensure_mark(place: Path) -> str:
 
 
 def read_mark(place: Path) -> str:
-    """The same; empty where there is none, or no folder."""
+    """The mark of a folder; empty where there is none, or no folder."""
     try:
         return (place / MARK).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

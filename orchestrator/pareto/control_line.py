@@ -19,6 +19,8 @@ from orchestrator.statistics.summary import exact_mean
 from search_spaces.sweep import Objective
 from trainables.errors import InputError
 
+Answer = Literal["better", "worse", "undecided"]
+
 
 @dataclass(frozen=True)
 class BesideLine:
@@ -29,7 +31,7 @@ class BesideLine:
         num_seeds, num_better: how many such seeds there are; in how many the point is better.
         cost, error, line: means over these seeds: the point's cost and error, and the error on the line.
         difference, interval: mean of error less line within each seed, and its 95 % interval by Student's t.
-        p, p_holm: two-sided, that this mean is 0; adjusted for all points that were asked.
+        p, p_holm: two-sided, that this mean is 0; adjusted for all points together.
         is_certain: whether neither the point nor a control varies over the seeds, so that there is no test.
     """
 
@@ -43,7 +45,7 @@ class BesideLine:
     interval: Interval
     p: float
     p_holm: float
-    answer: Literal["better", "worse", "undecided"]
+    answer: Answer
     is_certain: bool = False
 
 
@@ -68,17 +70,28 @@ def beside_line(
 
 
 def beside_lines(
-    asked: Sequence[tuple[Point, Sequence[Point]]], objectives: Sequence[Objective], others: Sequence[float] = ()
+    pairs: Sequence[tuple[Point, Sequence[Point]]], objectives: Sequence[Objective], others: Sequence[float] = ()
 ) -> tuple[BesideLine, ...]:
-    """As `beside_line`, each point with controls of its own, and p adjusted for all of them and `others`."""
-    for point, controls in asked:
+    """Each point against the line through controls of its own, with p adjusted for all of them and `others`.
+
+    Args:
+        pairs: points with their controls, as those of `beside_line`.
+        others: p-values of other tests that are adjusted together with these.
+
+    Raises:
+        InputError: if a point has fewer than two controls, two costs are equal within a seed, or seeds differ.
+    """
+    for point, controls in pairs:
         _check(point, controls)
     sign = float(signs(objectives)[0])
-    found = [_beside(point, controls, sign) for point, controls in asked]
-    return tuple(
-        replace(one, p_holm=p, answer=_answer(one.difference * sign, 0.0 if one.is_certain and one.difference else p))
-        for one, p in zip(found, holm([*(one.p for one in found), *others])[: len(found)], strict=True)
-    )
+    results = [_beside(point, controls, sign) for point, controls in pairs]
+    adjusted = holm([*(result.p for result in results), *others])
+    answered = []
+    for result, p in zip(results, adjusted[: len(results)], strict=True):
+        answer: Answer = "better" if result.difference * sign < 0 else "worse"
+        is_decided = p <= LEVEL or (result.is_certain and result.difference != 0)
+        answered.append(replace(result, p_holm=p, answer=answer if is_decided else "undecided"))
+    return tuple(answered)
 
 
 def _check(point: Point, controls: Sequence[Point]) -> None:
@@ -113,15 +126,11 @@ def _beside(point: Point, controls: Sequence[Point], sign: float) -> BesideLine:
     difference = student.of_paired_difference(errors, lines)
     p, gaps = float(student.two_sided_p(difference)), sign * (errors - lines)
     better = int((gaps < -RESOLUTION * np.abs(lines)).sum())
-    is_certain = len(lines) > 1 and all(_is_constant(one) for one in (point, *controls))
+    is_certain = len(lines) > 1 and all(s.std == 0 for own in (point, *controls) for s in own.summaries[:2])
     interval = of_estimates(difference, 0.95) if difference.standard_error > 0 or is_certain else NONE
     interval = Interval(*(float(scale.times(np.asarray(bound), power)) for bound in interval))
     beside = cost, error, line, float(scale.times(difference.value, power)), interval
     return BesideLine(point.name, len(lines), better, *beside, p, math.nan, "undecided", is_certain)
-
-
-def _is_constant(point: Point) -> bool:
-    return all(summary.std == 0 for summary in point.summaries[:2])
 
 
 def _line(controls: Sequence[Point], seed: int, cost: float) -> float:
@@ -138,9 +147,3 @@ def _line(controls: Sequence[Point], seed: int, cost: float) -> float:
     errors = [exact_mean(by_cost[one]) for one in costs]
     near = next((one for one in costs if abs(one - cost) <= step), cost)
     return between(near, costs, errors, left=math.nan, right=math.nan)
-
-
-def _answer(worse_by: float, p: float) -> Literal["better", "worse", "undecided"]:
-    if not p <= LEVEL:
-        return "undecided"
-    return "better" if worse_by < 0 else "worse"

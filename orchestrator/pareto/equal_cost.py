@@ -65,7 +65,7 @@ def unequal_costs(
     num_draws: int = 1000,
     seed: int = 0,
 ) -> tuple[EqualCost, ...]:
-    """Of the pairs whose mean costs differ by more than 2 %, a against the front of the others.
+    """The pairs whose mean costs differ by more than 2 %, each with a against the front of the other points.
 
     The others are all points under a's evaluation, and under the one that b's condition has beside it (`counterpart`):
     an evaluation that a alone has would leave no others. A draw takes seeds again as `membership.uncertain_front` does,
@@ -80,43 +80,37 @@ def unequal_costs(
         return ()
     chosen = {point.name: point for point in points}
     found = [(chosen[a], chosen[b]) for a, b in dict.fromkeys(pairs)]
-    unequal = [pair for pair in found if _differs(*(point.summaries[1].mean for point in pair))]
+    costs = [(a.summaries[1].mean, b.summaries[1].mean) for a, b in found]
+    unequal = [pair for pair, (a, b) in zip(found, costs, strict=True) if abs(a - b) > TOLERANCE * abs(b)]
     if not unequal:
         return ()
     sizes = SeedValues.of(list(map(_first_two, points)), objectives[:2]).sizes
     most = max(LEAST, WORK // (min(num_draws, num_distinct(sizes.tolist())) * (1000 + len(points))))
     held = [_held(a, b, points, objectives[:2], num_draws, seed) for a, b in unequal[:most]]
-    return (*held, *(_named(a, b, objectives) for a, b in unequal[most:]))
-
-
-def _differs(a: float, b: float) -> bool:
-    return abs(a - b) > TOLERANCE * abs(b)
+    return (*held, *(_without_line(a, b, objectives) for a, b in unequal[most:]))
 
 
 def _held(
     a: Point, b: Point, points: Sequence[Point], objectives: Sequence[Objective], num_draws: int, seed: int
 ) -> EqualCost:
-    beside = _beside(a, b, points)
-    among = [a, *(one for one in points if one.evaluation in beside and one.name != a.name)]
+    """The pair with a's place against the front of the other points at its cost."""
+    # The evaluations of b's condition say under which others stand; of two points of one condition, those of all do.
+    other_conditions = [point for point in points if point.condition != a.condition]
+    own = {p.evaluation for p in other_conditions if p.condition == b.condition or a.condition == b.condition}
+    evaluations = {a.evaluation, counterpart(a.evaluation, own or {a.evaluation})}
+    among = [a, *(point for point in points if point.evaluation in evaluations and point.name != a.name)]
     values, sign = SeedValues.of([_first_two(point) for point in among], objectives), signs(objectives)
     line = _line(values.means[1:], values.means[0, 1])
     better = _share_better(values, num_draws, seed) if math.isfinite(line) else math.nan
     line = float(scale.times(np.asarray(line * sign[0]), values.powers[0]))
-    return replace(_named(a, b, objectives), line=line, better=better, num_others=len(among) - 1)
+    return replace(_without_line(a, b, objectives), line=line, better=better, num_others=len(among) - 1)
 
 
-def _named(a: Point, b: Point, objectives: Sequence[Objective]) -> EqualCost:
+def _without_line(a: Point, b: Point, objectives: Sequence[Objective]) -> EqualCost:
     """The pair with its costs and without a line."""
     (error, cost), other = (summary.mean for summary in a.summaries[:2]), b.summaries[1].mean
     metrics = objectives[0].metric, objectives[1].metric
     return EqualCost(a.name, b.name, *metrics, cost, other, error, math.nan, math.nan, None)
-
-
-def _beside(a: Point, b: Point, points: Sequence[Point]) -> set[str]:
-    """Evaluations whose points a is held against; of two points of one condition, those of all others say which."""
-    others = [one for one in points if one.condition != a.condition]
-    own = {one.evaluation for one in others if one.condition == b.condition or a.condition == b.condition}
-    return {a.evaluation, counterpart(a.evaluation, own or {a.evaluation})}
 
 
 def _first_two(point: Point) -> Point:

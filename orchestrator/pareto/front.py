@@ -26,10 +26,15 @@ def non_dominated(values: Sequence[Sequence[float]], objectives: Sequence[Object
 
 
 def is_minimal(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """As `non_dominated`, where less is better in every column."""
-    if not np.isfinite(rows).all():
-        return _is_minimal_with_infinities(rows)
-    marks: NDArray[np.bool_] = moocore.is_nondominated(rows, keep_weakly=True)
+    """Whether no other row dominates each of `rows`, where less is better in every column; see `non_dominated`."""
+    if np.isfinite(rows).all():
+        marks: NDArray[np.bool_] = moocore.is_nondominated(rows, keep_weakly=True)
+        return marks
+    # By ranks, for infinities in three objectives end the process that runs moocore 0.3.2; a NaN has no rank.
+    marks, is_whole = np.zeros(len(rows), np.bool_), ~np.isnan(rows).any(axis=1)
+    if is_whole.any():
+        ranks = [np.unique(column, return_inverse=True)[1] for column in rows[is_whole].T]
+        marks[is_whole] = moocore.is_nondominated(np.stack(ranks, axis=1).astype(np.float64), keep_weakly=True)
     return marks
 
 
@@ -51,17 +56,8 @@ def places(means: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np
     return found
 
 
-def _is_minimal_with_infinities(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """By the ranks of rows without a NaN: infinities in three objectives end the process that runs moocore 0.3.2."""
-    marks, is_whole = np.zeros(len(rows), np.bool_), ~np.isnan(rows).any(axis=1)
-    if is_whole.any():
-        columns = [np.unique(column, return_inverse=True)[1] for column in rows[is_whole].T]
-        marks[is_whole] = moocore.is_nondominated(np.stack(columns, axis=1).astype(np.float64), keep_weakly=True)
-    return marks
-
-
 def signs(objectives: Sequence[Objective]) -> NDArray[np.float64]:
-    """What makes less better: 1 for an objective that is minimized, -1 for one that is maximized."""
+    """The factors that make less better: 1 for an objective that is minimized, -1 for one that is maximized."""
     return np.array([-1.0 if objective.direction == "maximize" else 1.0 for objective in objectives])
 
 

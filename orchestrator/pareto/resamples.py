@@ -27,14 +27,14 @@ def num_distinct(sizes: Sequence[int]) -> int:
 
 
 def every_resample(sizes: Sequence[int]) -> Iterator[Resample]:
-    """Each different one, weighted by how many orders make it."""
-    multisets = {n: _multisets(n, max(sizes)) for n in set(sizes)}
+    """Each different resample, weighted by how many orders make it."""
+    multisets = {n: _multisets(n, max(sizes)) for n in set(sizes)}  # groups of one size share theirs
     for chosen in itertools.product(*(multisets[n] for n in sizes)):
         yield Resample(math.prod(one.weight for one in chosen), np.concatenate([one.counts for one in chosen]))
 
 
 def _multisets(n: int, width: int) -> list[Resample]:
-    """Those of one group, with counts of `width` columns."""
+    """The resamples of one group of n seeds, with counts of `width` columns."""
     found = []
     for drawn in itertools.combinations_with_replacement(range(n), n):
         counts = np.bincount(drawn, minlength=width)
@@ -44,7 +44,7 @@ def _multisets(n: int, width: int) -> list[Resample]:
 
 
 def random_resamples(sizes: Sequence[int], number: int, seed: int) -> Iterator[Resample]:
-    """`number` independent ones; the same for the same `seed`."""
+    """`number` independent resamples; the same for the same `seed`."""
     drawn, of_group = np.random.default_rng(seed), np.asarray(sizes)
     for _ in range(number):
         counts = np.zeros((len(sizes), of_group.max()), np.intp)

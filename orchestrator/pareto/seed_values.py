@@ -26,7 +26,7 @@ def stretch(n: Indices) -> Floats:
     by the ratio of Student's 95 % quantile with n - 1 degrees of freedom to the normal one, for the spread itself is
     only known from n seeds. So points that are equal seem to be told apart about as often as they should.
     """
-    from scipy.special import ndtri, stdtrit
+    from scipy.special import ndtri, stdtrit  # slow to load: only where it is used, as in statistics
 
     freedom = np.maximum(n - 1.0, 1.0)
     factors: Floats = np.sqrt(n / freedom) * stdtrit(freedom, 0.95) / ndtri(0.95)
@@ -55,7 +55,7 @@ class SeedValues:
 
     @classmethod
     def of(cls, points: Sequence[Point], objectives: Sequence[Objective]) -> "SeedValues":
-        """Those of at least one point."""
+        """The arrays of at least one point."""
         groups_of = {seeds: number for number, seeds in enumerate(dict.fromkeys(point.seeds for point in points))}
         groups = np.array([groups_of[point.seeds] for point in points], np.intp)
         counts = np.array([len(seeds) for seeds in groups_of], np.intp)
@@ -76,7 +76,7 @@ class SeedValues:
         return SeedValues(means, deviations, groups, self.sizes[numbers], magnitudes, self.powers)
 
     def divided(self, powers: Indices) -> "SeedValues":
-        """The same, divided by further powers of two (d,)."""
+        """The values divided by further powers of two (d,)."""
         arrays = (self.means, self.deviations, self.magnitudes)
         means, deviations, magnitudes = (scale.times(values, -powers) for values in arrays)
         return SeedValues(means, deviations, self.groups, self.sizes, magnitudes, self.powers + powers)

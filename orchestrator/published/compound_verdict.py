@@ -61,7 +61,8 @@ def front_test(claim: FrontClaim, compare: Compare) -> CompoundTest | Verdict:
         if not waits:
             rows.append([one for one in row if isinstance(one, StatementTest)])
     waits = sorted(missing, key=_wait, reverse=True)
-    dominated = [row for row in rows if _is_dominated(row)]
+    # Rows in which the other was seen at least as good in everything and better in something.
+    dominated = [row for row in rows if all(one.surplus <= 0 for one in row) and any(one.surplus < 0 for one in row)]
     if waits and not dominated:
         return replace(waits[0], claim=claim)
     p, needed, deciding = _of_off(dominated, len(claim.others)) if dominated else _of_on(rows)
@@ -103,11 +104,6 @@ def _parts(claim: FrontClaim, other: Sequence[Place]) -> list[StatementClaim]:
     return parts
 
 
-def _is_dominated(row: Sequence[StatementTest]) -> bool:
-    """Whether the other was seen at least as good in everything and better in something."""
-    return all(one.surplus <= 0 for one in row) and any(one.surplus < 0 for one in row)
-
-
 def _of_on(rows: Sequence[Sequence[StatementTest]]) -> tuple[float, Needed, list[StatementTest]]:
     """The p-value, the seeds that it needs, and the tests that it rests on; none where all is certain.
 
@@ -126,7 +122,7 @@ def _of_on(rows: Sequence[Sequence[StatementTest]]) -> tuple[float, Needed, list
 
 
 def _of_off(dominated: Sequence[Sequence[StatementTest]], num_others: int) -> tuple[float, Needed, list[StatementTest]]:
-    """The same where some other dominates; one row is enough."""
+    """p-value, seeds and tests as of `_of_on`, where some other dominates; one row is enough."""
     tested = [[one for one in row if not math.isnan(one.p)] for row in dominated]
     p = min(max(map(_p, row)) for row in dominated)
     needed = _least([_most([_at(one, num_others) for one in row]) for row in dominated])
@@ -139,12 +135,12 @@ def _is_certain(one: Part) -> bool:
 
 
 def _p(one: Part) -> float:
-    """0 where it is certain."""
+    """The p-value of a part; 0 where it is certain."""
     return 0.0 if math.isnan(one.p) else one.p
 
 
 def _p_of_part(one: Part) -> float:
-    """The same, but that of a tie shows nothing."""
+    """The p-value of a part, 0 where it is certain, and 1 for a tie, which shows nothing."""
     return 1.0 if one.tie else _p(one)
 
 

@@ -1,22 +1,20 @@
 """A study held against what was published of its sweep."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from orchestrator.published.compound_test import CompoundTest
-from orchestrator.published.compound_verdict import front_test, joint_test
-from orchestrator.published.improving import settled
+from orchestrator.published.compound_test import CompoundTest, spread_test, trend_test
+from orchestrator.published.compound_verdict import front_parts, front_test, joint_test
 from orchestrator.published.number_verdict import number_verdict
-from orchestrator.published.places import left_out, obstacle, reported, values
-from orchestrator.published.spread_verdict import spread_test
+from orchestrator.published.places import left_out, obstacle, recorded_name, reported, values
 from orchestrator.published.statement_verdict import StatementTest, every_test, statement_test
-from orchestrator.published.trend_verdict import trend_test
 from orchestrator.published.verdict import Finding, Verdict
+from orchestrator.results.improving import change_of
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
 from orchestrator.results.tied import hides_noise
-from orchestrator.statistics.intervals import NONE
+from orchestrator.statistics.intervals import NONE, Interval
 from orchestrator.statistics.significance import holm
 from orchestrator.statistics.summary import summarise
 from search_spaces.claim import Claim, FrontClaim, JointClaim, NumberClaim, Place, StatementClaim, TrendClaim
@@ -36,24 +34,24 @@ def judge(study: Study, question: Question, beside: Sequence[float] = ()) -> tup
     every = [*_p_values(found), *beside]
     adjusted = iter(holm(every))
     num_tests = sum(not math.isnan(p) for p in every)
-    verdicts = [one if isinstance(one, Verdict) else one.verdict(next(adjusted), num_tests) for one in found]
-    ended = (settled(one, study, question, lambda part: _compared(part, study, question)) for one in verdicts)
-    return tuple(_with_left_out(one, study, question) for one in ended)
+    verdicts = []
+    for look in found:
+        verdict = look if isinstance(look, Verdict) else look.verdict(next(adjusted), num_tests)
+        verdict = _settled(verdict, study, question, lambda part: _compared(part, study, question))
+        # What is said of every replicate counts a ratio to 0 as reported; any other claim leaves it out.
+        is_of_every = isinstance(verdict.claim, StatementClaim) and verdict.claim.of == "every"
+        note = "" if is_of_every else left_out(verdict.claim, study, question)
+        verdicts.append(replace(verdict, reason=f"{verdict.reason} {note}") if note else verdict)
+    return tuple(verdicts)
 
 
 def statement_p_values(study: Study, question: Question) -> list[float]:
-    """Of the statements that are tested, not adjusted; NaN where a test says nothing."""
+    """The p-values of the statements that are tested, not adjusted; NaN where a test says nothing."""
     return _p_values([_first_look(claim, study, question) for claim in question.claims])
 
 
 def _p_values(found: Sequence[Verdict | Tested]) -> list[float]:
     return [one.p for one in found if not isinstance(one, Verdict)]
-
-
-def _with_left_out(verdict: Verdict, study: Study, question: Question) -> Verdict:
-    is_of_every = isinstance(verdict.claim, StatementClaim) and verdict.claim.of == "every"
-    note = "" if is_of_every else left_out(verdict.claim, study, question)
-    return replace(verdict, reason=f"{verdict.reason} {note}") if note else verdict
 
 
 def _first_look(claim: Claim, study: Study, question: Question) -> Verdict | Tested:
@@ -78,7 +76,7 @@ def _first_look(claim: Claim, study: Study, question: Question) -> Verdict | Tes
 
 
 def _compared(claim: StatementClaim, study: Study, question: Question) -> Verdict | Tested:
-    right = _right(claim, study, question)
+    right = values(claim.right, study, question) if isinstance(claim.right, Place) else claim.right
     if claim.of == "every" and not isinstance(right, Mapping):
         return every_test(claim, reported(claim.left, study, question), right)
     left = values(claim.left, study, question)
@@ -96,5 +94,56 @@ def _hides_noise(claim: Claim, study: Study, question: Question) -> bool:
     return any(column.partition("@")[0] in question.tied or hides_noise(study, [column]) for column in columns)
 
 
-def _right(claim: StatementClaim, study: Study, question: Question) -> Mapping[int, float] | float:
-    return values(claim.right, study, question) if isinstance(claim.right, Place) else claim.right
+def _settled(verdict: Verdict, study: Study, question: Question, test: Callable[[StatementClaim], object]) -> Verdict:
+    """The verdict; INCONCLUSIVE where a difference that it rests on leaves its interval with a tenth more of training.
+
+    Only conditions that still got better when training ended are taken to go on, by their slope of validation of the
+    same metric (`change_of`); what has none, such as a cost, stays.
+
+    Args:
+        test: gives the test of a part of a claim that is made of several.
+    """
+    if verdict.finding in (Finding.inconclusive, Finding.not_comparable) or not study.validations.curves:
+        return verdict
+    for left, right, difference, interval in _differences(verdict, test):
+        moved = _change(left, study, question)
+        moved -= _change(right, study, question) if isinstance(right, Place) else 0.0
+        after = difference + moved
+        if moved and not interval.low <= after <= interval.high:
+            reason = (
+                "Training was stopped while it still improved: a tenth more would take the difference from "
+                f"{difference:.4g} to {after:.4g}, out of its interval ({interval.low:.4g} to "
+                f"{interval.high:.4g}). As trained: {verdict.finding.value}. {verdict.reason}"
+            )
+            return replace(verdict, finding=Finding.inconclusive, reason=reason, seeds_needed=None)
+    return verdict
+
+
+def _differences(
+    verdict: Verdict, test: Callable[[StatementClaim], object]
+) -> Iterator[tuple[Place, Place | float, float, Interval]]:
+    """The differences of means that a verdict rests on: left, right (a place or a number), difference, interval."""
+    claim, own = verdict.claim, (verdict.difference, verdict.interval)
+    match claim:
+        case NumberClaim():
+            yield claim.place, claim.published.mean, *own
+        case StatementClaim():
+            if claim.of == "mean":
+                yield claim.left, claim.right, *own
+        case TrendClaim():
+            yield claim.places[-1], claim.places[0], *own
+        case JointClaim() | FrontClaim():
+            every = claim.parts if isinstance(claim, JointClaim) else front_parts(claim)
+            for part in every:
+                found = test(part)
+                if isinstance(found, StatementTest) and part.of == "mean":
+                    yield part.left, part.right, found.difference.value, found.difference.interval()
+
+
+def _change(place: Place, study: Study, question: Question) -> float:
+    """By how much a tenth more of training would move a place's number, in the published unit; 0 for a ratio."""
+    condition = recorded_name(place.condition, question) or place.condition
+    if place.over is not None or condition not in study.conditions:
+        return 0.0
+    found = change_of(study, condition, place.metric, place.evaluation)
+    return 0.0 if math.isnan(found) else found * place.scale

@@ -41,8 +41,11 @@ def number_verdict(claim: NumberClaim, values: Sequence[float], hides_noise: boo
         finding, p = Finding.reproduced, p_equal
         reason = f"within the margin of {claim.margin:g}{_by(claim, difference, 'two one-sided t-tests', ours.n)}"
     elif interval.low > 0 or interval.high < 0:
-        finding = _side(claim, difference.value)
-        reason = f"{_where(claim, difference.value)}{_by(claim, difference, 't-test', ours.n)}"
+        is_better = difference.value < 0 if claim.direction == "minimize" else difference.value > 0
+        finding = Finding.better if is_better and claim.direction != "none" else Finding.worse
+        side = "above" if difference.value > 0 else "below"
+        reason = f"deviates: neither side is better, and it is {side}" if claim.direction == "none" else side
+        reason += _by(claim, difference, "t-test", ours.n)
     else:
         finding = Finding.inconclusive
         needed, reason = _still_needed(claim, difference.value, ours)
@@ -57,16 +60,6 @@ def more_seeds(count: int) -> str:
 
 def _std(claim: NumberClaim) -> float | None:
     return None if claim.published.std is None else claim.published.sample_std
-
-
-def _side(claim: NumberClaim, difference: float) -> Finding:
-    is_better = difference < 0 if claim.direction == "minimize" else difference > 0
-    return Finding.better if is_better and claim.direction != "none" else Finding.worse
-
-
-def _where(claim: NumberClaim, difference: float) -> str:
-    side = "above" if difference > 0 else "below"
-    return f"deviates: neither side is better, and it is {side}" if claim.direction == "none" else side
 
 
 def _by(claim: NumberClaim, difference: Difference, test: str, n: int) -> str:

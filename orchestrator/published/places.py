@@ -11,12 +11,12 @@ from search_spaces.claim import Claim, NumberClaim, Place, Setting, sentence
 
 
 def values(place: Place, study: Study, question: Question) -> dict[int, float]:
-    """Of every seed with a complete replicate that has the number, and a finite one: it, in the published unit."""
+    """The finite numbers at `place` by seed, of complete replicates, in the published unit."""
     return {seed: value for seed, value in reported(place, study, question).items() if math.isfinite(value)}
 
 
 def reported(place: Place, study: Study, question: Question) -> dict[int, float]:
-    """The same with what is not finite, as a ratio to 0 is not."""
+    """All numbers at `place` by seed, of complete replicates, in the published unit; a ratio to 0 is not finite."""
     condition = recorded_name(place.condition, question) or place.condition
     found = {
         replicate.seed: replicate.metrics[place.column] * place.scale
@@ -26,11 +26,11 @@ def reported(place: Place, study: Study, question: Question) -> dict[int, float]
     if place.over is None:
         return found
     below = reported(place.over, study, question)
-    return {seed: _ratio(value, below[seed]) for seed, value in found.items() if seed in below}
-
-
-def _ratio(value: float, below: float) -> float:
-    return value / below if below else math.copysign(math.inf, value) if value else math.nan
+    return {
+        seed: value / below[seed] if below[seed] else math.copysign(math.inf, value) if value else math.nan
+        for seed, value in found.items()
+        if seed in below
+    }
 
 
 def left_out(claim: Claim, study: Study, question: Question) -> str:
@@ -127,7 +127,7 @@ def _complete(study: Study, condition: str) -> Iterator[Replicate]:
 
 
 def recorded_name(condition: str, question: Question) -> str | None:
-    """The one name that a shipped condition has in the question: its own, or that with settings behind it."""
+    """The only name that a shipped condition has in the question, plain or with settings; None if none or several."""
     found = question.names_of(condition)
     return found[0] if len(found) == 1 else None
 

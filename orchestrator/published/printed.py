@@ -43,7 +43,8 @@ def printed_pairs(claims: Sequence[Claim]) -> tuple[PrintedPair, ...]:
         for a, b in itertools.combinations(numbers.values(), 2)
         if (a.place.metric, a.setting.title) == (b.place.metric, b.setting.title)
     ]
-    differences = [_difference(a, b) for a, b in pairs]
+    sides = [[(n.published.mean, n.published.sample_std, n.published.n or 0) for n in pair] for pair in pairs]
+    differences = [Difference.of_published(*pair) for pair in sides]
     p_values = [one.p() for one in differences]
     statements = list(_statements(claims))
     found = [
@@ -51,11 +52,6 @@ def printed_pairs(claims: Sequence[Claim]) -> tuple[PrintedPair, ...]:
         for (a, b), difference, p, adjusted in zip(pairs, differences, p_values, holm(p_values), strict=True)
     ]
     return tuple(sorted(found, key=lambda one: not one.said))
-
-
-def _difference(a: NumberClaim, b: NumberClaim) -> Difference:
-    sides = [(one.published.mean, one.published.sample_std, one.published.n or 0) for one in (a, b)]
-    return Difference.of_published(*sides)
 
 
 def _statements(claims: Sequence[Claim]) -> Iterator[tuple[str, Place, Place]]:
@@ -70,10 +66,10 @@ def _statements(claims: Sequence[Claim]) -> Iterator[tuple[str, Place, Place]]:
 
 
 def _said(a: NumberClaim, b: NumberClaim, statements: Sequence[tuple[str, Place, Place]]) -> str:
-    wanted = {_named(a.place), _named(b.place)}
-    return next((text for text, left, right in statements if {_named(left), _named(right)} == wanted), "")
+    wanted = {_key(a.place), _key(b.place)}
+    return next((text for text, left, right in statements if {_key(left), _key(right)} == wanted), "")
 
 
-def _named(place: Place) -> tuple[str, str, str]:
-    """Of a number that was counted by released code, as a statement names the corrected one."""
+def _key(place: Place) -> tuple[str, str, str]:
+    """Condition, evaluation and metric; a number that released code counted has the name of the corrected one."""
     return place.condition, place.evaluation, place.metric.removeprefix("released_")

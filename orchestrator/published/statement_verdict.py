@@ -18,7 +18,7 @@ from search_spaces.claim import Place, StatementClaim
 
 Test = Literal["welch", "paired_permutation"]
 Values = Mapping[int, float]
-"""Of each seed."""
+"""A number of each seed."""
 
 PERMUTATION: Final = "an exact paired permutation test"
 
@@ -49,7 +49,7 @@ class StatementTest:
     hides_noise: bool = False
 
     def uncertain(self) -> "StatementTest":
-        """The same where that no spread is seen may be chance."""
+        """The test of a statement whose lack of spread may be chance."""
         return replace(self, p=1.0, test="a test, for no spread is seen, which may be chance,", hides_noise=True)
 
     @property
@@ -59,7 +59,7 @@ class StatementTest:
 
     @property
     def tie(self) -> str:
-        """In words, where it was seen on neither side of its margin; else empty."""
+        """Why it is a tie, in words, where it was seen on neither side of its margin; else empty."""
         if self.surplus != 0 or self.claim.relation == "same":
             return ""
         if self.claim.margin:
@@ -68,44 +68,36 @@ class StatementTest:
 
     def verdict(self, p: float, num_tests: int) -> Verdict:
         """The verdict by the p-value adjusted for the family of so many tests; without one by what was seen."""
-        needed = None
+        needed: int | None = None
         if self.tie:
             finding, reason = Finding.inconclusive, tied(self.tie)
         elif self.hides_noise:
             finding, reason = Finding.inconclusive, HIDDEN
         elif math.isnan(p):
-            finding, reason = self._without_spread()
+            finding = Finding.worse if self.surplus < 0 else Finding.reproduced
+            if self.claim.of == "every":
+                reason = f"Contradicted: {self.test}" if self.surplus < 0 else self.test
+            elif self.surplus < 0:
+                reason = "Contradicted by every replicate, without any spread"
+            else:
+                reason = "So it is in every replicate, without any spread"
         elif p <= LEVEL:
             finding = Finding.worse if self.surplus < 0 else Finding.reproduced
             start = "Contradicted: the opposite is shown" if self.surplus < 0 else "Shown"
             reason = f"{start} by {self._by(num_tests)}"
         else:
-            finding, (needed, plan) = Finding.inconclusive, self._still_needed(num_tests)
+            finding, plan = Finding.inconclusive, UNDECIDABLE
+            if (in_all := self.needed(LEVEL / num_tests)) is not None:  # at the first step of Holm
+                needed = max(1, in_all - self.num_seeds)
+                plan = f"if it is as seen, {more_seeds(needed)} to show it"
             seen = "as claimed" if self.is_as_claimed else "against the claim"
             reason = f"What was seen is {seen}, but not shown by {self._by(num_tests)}; {plan}"
         interval = self.difference.interval() if math.isnan(p) or self.difference.standard_error else NONE
         return Verdict(self.claim, finding, self.ours, self.difference.value, interval, p, f"{reason}.", needed)
 
-    def _without_spread(self) -> tuple[Finding, str]:
-        if self.claim.of == "every":
-            return (
-                (Finding.worse, f"Contradicted: {self.test}") if self.surplus < 0 else (Finding.reproduced, self.test)
-            )
-        if self.surplus < 0:
-            return Finding.worse, "Contradicted by every replicate, without any spread"
-        return Finding.reproduced, "So it is in every replicate, without any spread"
-
     def _by(self, num_tests: int) -> str:
         family = f", p adjusted for {num_tests} tests" if num_tests > 1 else ""
         return f"{self.test} over n = {self.num_seeds}{family}"
-
-    def _still_needed(self, num_tests: int) -> tuple[int | None, str]:
-        """Seeds for a decision if what was seen is so, at the first step of Holm; and that in words."""
-        needed = self.needed(LEVEL / num_tests)
-        if needed is None:
-            return None, UNDECIDABLE
-        still = max(1, needed - self.num_seeds)
-        return still, f"if it is as seen, {more_seeds(still)} to show it"
 
     def needed(self, level: float) -> int | None:
         """Seeds in all with which a test at `level` shows what was seen, if it is so; None if none below 1,000 do."""
@@ -121,7 +113,7 @@ class StatementTest:
 
 
 def tied(tie: str) -> str:
-    """Of a tie, why it is open."""
+    """Why a tie leaves a claim open, in words."""
     return f"{tie}, neither as claimed nor against the claim"
 
 
@@ -220,19 +212,12 @@ def _tested(
 
 def _too_few(claim: StatementClaim, left: Values, right: Values | float, least: int) -> Verdict:
     """One replicate has no spread, so that nothing can be shown."""
-    there = (
-        "One replicate says nothing of the spread"
-        if least
-        else f"No complete replicate has {_lacks(claim, left, right)} yet"
-    )
-    reason = f"{there}; at least {more_seeds(2 - least)}."
+    missing = "both sides"  # where none has either, or none has both
+    if left and isinstance(claim.right, Place) and not right:
+        missing = claim.right.text
+    elif not left and (right or not isinstance(claim.right, Place)):
+        missing = claim.left.text
+    lack = "One replicate says nothing of the spread" if least else f"No complete replicate has {missing} yet"
+    reason = f"{lack}; at least {more_seeds(2 - least)}."
     ours = summarise(list(left.values())) if left else None
     return Verdict(claim, Finding.inconclusive, ours, math.nan, NONE, math.nan, reason, 2 - least)
-
-
-def _lacks(claim: StatementClaim, left: Values, right: Values | float) -> str:
-    """The side that no replicate has; both, where none has either or none has both."""
-    if left and isinstance(claim.right, Place) and not right:
-        return claim.right.text
-    has_right = right or not isinstance(claim.right, Place)
-    return claim.left.text if has_right and not left else "both sides"

@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.journal.packed_folder import kept_open
-from orchestrator.results.named import condition_named
+from orchestrator.results.lookup import find_condition
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.task import folder_of_replicate
 from orchestrator.statistics.equivalence import Difference
@@ -25,7 +25,7 @@ from trainables.errors import InputError
 from trainables.importing import in_one_sentence
 
 Values = Mapping[tuple[Any, ...], Sequence[float]]
-"""Of each cell, one number for each replicate."""
+"""The numbers of each cell, one for each replicate."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def answer_of_each(
     """One flat record a row and replicate: the row's name, the seed, and each measure.
 
     Raises:
-        InputError: as `answer`.
+        InputError: if the sweep has no such condition, or nothing of it is complete.
     """
     seeds, values = _over_replicates(question, sweep, condition, evaluation, settings)
     names, measures = _names_and_measures(values)
@@ -145,7 +145,8 @@ def _over_replicates(
     """The seeds of the complete replicates, and every cell's numbers over them.
 
     Raises:
-        InputError: also if the replicates do not have the same cells, each with a name as the analysis says.
+        InputError: if nothing of the condition is complete, or replicates do not have the same cells, each named as
+            the analysis says.
     """
     values: dict[tuple[Any, ...], list[float]] = {}
     seeds = []
@@ -177,13 +178,13 @@ def _check(question: Question, condition: str, seeds: Sequence[int], values: Val
 def _trained(
     sweep: Sweep, condition: str, evaluation: str | None, settings: Settings, may_lack_it: bool
 ) -> Iterator[tuple[int, Any, Path, Any]]:
-    """Of each complete replicate its seed, its config, its best checkpoint and the evaluation.
+    """Seed, config, best checkpoint and evaluation of each complete replicate.
 
     Raises:
-        InputError: also if the data of a replicate is no longer what it was.
+        InputError: if nothing of the condition is complete, or the data of a replicate is no longer what it was.
     """
     study = load_study(sweep.name, settings)
-    condition = condition_named(study, condition)
+    condition = find_condition(study, condition)
     complete = [one for one in study.of(condition) if one.state == "complete"]
     if not complete:
         raise InputError(f"No replicate of {condition!r} is complete; see `ponderay status {sweep.name}`.")
@@ -220,7 +221,7 @@ def _config(sweep: Sweep, trainable: Trainable, folder: ReplicateFolder, replica
 
 
 def _p_of_a_change(a: Sequence[float], b: Sequence[float]) -> float:
-    """Of a paired t-test over replicates; NaN where nothing has changed, or all by the same: that is no test."""
+    """The p-value of a paired t-test over replicates; NaN where nothing has changed, or all by the same amount."""
     pairs = [(one, other) for one, other in zip(a, b, strict=True) if math.isfinite(one) and math.isfinite(other)]
     if all(math.isclose(one, other, rel_tol=1e-6) for one, other in pairs):
         return math.nan

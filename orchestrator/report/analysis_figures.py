@@ -4,13 +4,15 @@ import base64
 from dataclasses import dataclass
 from pathlib import Path
 
+from PIL import Image, UnidentifiedImageError
+
 
 @dataclass(frozen=True)
 class AnalysisFigure:
     """What a figure of an analysis is about; it stands in the file.
 
     Attributes:
-        title: the condition and what was asked of it.
+        title: the condition and the question that the analysis answers.
         text: what the analysis is, one sentence.
         image: the PNG as text in base 64; empty before it is drawn.
     """
@@ -23,8 +25,6 @@ class AnalysisFigure:
 
 def analysis_figures(folder: Path, sweep: str) -> tuple[AnalysisFigure, ...]:
     """The figures in `folder` of analyses of the sweep, by their titles."""
-    from PIL import Image, UnidentifiedImageError
-
     found = []
     for path in sorted(folder.glob("*.png")):
         try:

@@ -1,7 +1,5 @@
 """Every table that a study's answers make; the same answers make the same tables, so that they can be verified."""
 
-from collections.abc import Iterator
-
 from orchestrator.report.answers import Answers
 from orchestrator.report.claim_table import claim_table
 from orchestrator.report.comparison_table import comparison_table
@@ -11,6 +9,7 @@ from orchestrator.report.numerals import between, decimals, estimate
 from orchestrator.report.over_items_table import over_items_table
 from orchestrator.report.table import INTERVAL, Cell, Column, Table
 from orchestrator.report.training_table import training_table
+from orchestrator.results.config_columns import config_columns
 from orchestrator.statistics.intervals import Interval, mean_interval
 from orchestrator.statistics.summary import Summary, summarise
 
@@ -41,7 +40,13 @@ def metric_table(answers: Answers) -> Table:
 
     Raw columns: condition, metric, evaluation (empty for a replicate's own metric), mean, std, n, low, high (95 %).
     """
-    found = list(_metrics(answers))
+    study = answers.study
+    found: list[tuple[str, str, str, Summary, Interval]] = []
+    for condition in study.conditions:
+        for reported in dict.fromkeys(metric for replicate in study.of(condition) for metric in replicate.metrics):
+            if values := study.values(condition, reported):
+                metric, _, evaluation = reported.partition("@")
+                found.append((condition, metric, evaluation, summarise(values), mean_interval(values)))
     names = [f"{metric}@{evaluation}" if evaluation else metric for _, metric, evaluation, _, _ in found]
     grouped: dict[str, list[Summary]] = {}
     for name, (_, _, _, summary, _) in zip(names, found, strict=True):
@@ -64,30 +69,22 @@ def metric_table(answers: Answers) -> Table:
     )
 
 
-def _metrics(answers: Answers) -> Iterator[tuple[str, str, str, Summary, Interval]]:
-    study = answers.study
-    for condition in study.conditions:
-        for name in dict.fromkeys(metric for replicate in study.of(condition) for metric in replicate.metrics):
-            if values := study.values(condition, name):
-                metric, _, evaluation = name.partition("@")
-                yield condition, metric, evaluation, summarise(values), mean_interval(values)
-
-
 def replicate_table(answers: Answers) -> Table:
     """Every replicate with the values it reported: what all other tables are computed from.
 
-    Raw columns: condition, seed, state, key, error, then a column for each metric; `metric NAME` where it is called as
-    one of these.
+    Raw columns: condition, seed, state, key, error, then `config.PATH` for each path of the configs, then a column for
+    each metric; `metric NAME` where it is called as one of these.
     """
     study, own = answers.study, ("condition", "seed", "state", "key", "error")
     metrics = tuple(dict.fromkeys(metric for replicate in study.replicates for metric in replicate.metrics))
+    configs = config_columns(study.configs, [replicate.condition for replicate in study.replicates])
     rows: list[tuple[Cell, ...]] = []
-    for one in study.replicates:
-        values = [one.metrics.get(metric) for metric in metrics]
+    for i, one in enumerate(study.replicates):
+        values = [*(column[i] for column in configs.values()), *(one.metrics.get(metric) for metric in metrics)]
         rows.append((one.condition, one.seed, one.state, one.key, one.error, *values))
     return Table(
         name=f"{answers.question.sweep}.replicates",
         title=f"{answers.question.sweep}: replicates",
-        columns=(*own, *(f"metric {metric}" if metric in own else metric for metric in metrics)),
+        columns=(*own, *configs, *(f"metric {metric}" if metric in {*own, *configs} else metric for metric in metrics)),
         rows=tuple(rows),
     )

@@ -5,17 +5,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from orchestrator.pareto.equal_cost import EqualCost
-from orchestrator.pareto.membership import UncertainFront
+from orchestrator.pareto.equal_cost import EqualCost, unequal_costs
+from orchestrator.pareto.front import front
+from orchestrator.pareto.membership import UncertainFront, uncertain_front
+from orchestrator.published.judge import judge, statement_p_values
 from orchestrator.published.verdict import Verdict
-from orchestrator.results.comparison import Comparison
-from orchestrator.results.named import no_points
+from orchestrator.results.comparison import Comparison, compare_with_reference
+from orchestrator.results.lookup import no_points
 from orchestrator.results.points import Point
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
 
 MOST_OBJECTIVES: Final = 3
-"""Of a front."""
+"""The most objectives of a front."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,6 @@ class Answers:
 
 def front_of(study: Study, question: Question) -> UncertainFront:
     """The front of the question's objectives, of more than three the first three, with the question's notes."""
-    from orchestrator.pareto.membership import uncertain_front
-
     found = uncertain_front(study, question.objectives[:MOST_OBJECTIVES], question.reference or None)
     return replace(found, notes=(*question.notes, *found.notes))
 
@@ -58,17 +58,13 @@ def answer(study: Study, question: Question, beside: Sequence[float] | None = ()
     Raises:
         InputError: if no complete replicate has all objectives.
     """
-    from orchestrator.pareto.equal_cost import unequal_costs
-    from orchestrator.pareto.front import front
-    from orchestrator.published.judge import judge, statement_p_values
-
     objectives = question.objectives[:MOST_OBJECTIVES]
     found = front_of(study, question)
     if not found.points:
         raise no_points(study, objectives)
     points = found.points if objectives == question.objectives else front(study, question.objectives)
     family: list[float] = []
-    if beside is None:
+    if beside is None:  # verdicts of an old bundle are judged as they were
         comparisons, verdicts = compared(points, question), judge(study, question)
     else:
         of_comparisons = [one.p for one in compared(points, question)]
@@ -88,9 +84,8 @@ def compared(points: Sequence[Point], question: Question, beside: Sequence[float
     Args:
         beside: p-values of other tests that are of the family too.
     """
-    from orchestrator.results.comparison import compare_with_reference
-
     if not any(point.condition == question.reference for point in points):
         return ()
-    asked = (question.reference, question.objectives, question.test)
-    return compare_with_reference(points, *asked, tied=question.tied, beside=beside)
+    return compare_with_reference(
+        points, question.reference, question.objectives, question.test, tied=question.tied, beside=beside
+    )

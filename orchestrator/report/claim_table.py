@@ -94,7 +94,7 @@ def _printed(found: tuple[Verdict, ...]) -> tuple[Column, ...]:
 
 
 def _decimals(verdict: Verdict) -> int:
-    """As published, or by our spread where that needs more or nothing is published."""
+    """Digits after the point: as published, or by our spread where that needs more or nothing is published."""
     claim = verdict.claim
     ours = decimals([verdict.ours]) if verdict.ours else 0
     if not isinstance(claim, NumberClaim):
@@ -154,19 +154,13 @@ def published_text(published: Published, digits: int) -> str:
     return f"computed: {text}" if published.is_computed else text
 
 
-def _computed_note(found: tuple[Verdict, ...]) -> tuple[str, ...]:
-    numbers = (v.claim for v in found if isinstance(v.claim, NumberClaim))
-    if any(claim.published.is_computed for claim in numbers):
-        return ("computed: not printed; we computed it from printed numbers, as its source or note says.",)
-    return ()
-
-
 def _notes(found: tuple[Verdict, ...]) -> tuple[str, ...]:
     if not found:
         return ("Nothing published is known of this sweep.",)
+    is_computed = any(isinstance(v.claim, NumberClaim) and v.claim.published.is_computed for v in found)
     return (
         "In the published unit. A published ± is the population's standard deviation, as printed; ours, the sample's.",
-        *_computed_note(found),
+        *(["computed: not printed; we computed it from printed numbers, as its source or note says."] * is_computed),
         "REPRODUCED: two one-sided t-tests at 5 % find the difference within the margin (its 90 % interval is in it), "
         "or a statement's test agrees with it.",
         "p: of the test that decided; of a number whether it is within the margin, or else whether it differs; of "

@@ -7,7 +7,7 @@ from orchestrator.report.answers import Answers
 from orchestrator.report.numerals import between, decimals, estimate, fixed, p_value, probability, signed, with_interval
 from orchestrator.report.table import INTERVAL, Cell, Column, Table
 from orchestrator.report.training_table import marked
-from orchestrator.results.comparison import Comparison
+from orchestrator.results.comparison import Comparison, is_not_worse
 from orchestrator.statistics.summary import Summary
 
 _COLUMNS = (
@@ -30,8 +30,8 @@ def comparison_table(answers: Answers) -> Table:
         title=f"{answers.question.sweep}: comparisons{against}",
         columns=_COLUMNS,
         rows=tuple(_row(comparison) for comparison in found),
-        printed=_printed(answers, warnings, is_named=not against),
-        marked=frozenset(i for i, comparison in enumerate(found) if comparison.answer != "undecided"),
+        printed=_printed(answers, warnings, has_rivals=not against),
+        marked=frozenset(i for i, comparison in enumerate(found) if comparison.answer in ("better", "worse")),
         notes=_notes(answers, warnings),
     )
 
@@ -45,14 +45,17 @@ def _row(found: Comparison) -> tuple[Cell, ...]:
     return (found.a, found.b, found.metric, *means, *difference, *tests, *effects, "; ".join(found.warnings))
 
 
-def _printed(answers: Answers, warnings: Sequence[str], is_named: bool) -> tuple[Column, ...]:
-    """With the column of what is compared with, where that is not the same throughout (`is_named`)."""
+def _printed(answers: Answers, warnings: Sequence[str], has_rivals: bool) -> tuple[Column, ...]:
+    """The printed columns; `has_rivals` adds that of what is compared with, where it is not the same throughout."""
     found, study = answers.comparisons, answers.study
     groups = {metric: [c for c in found if c.metric == metric] for metric in dict.fromkeys(c.metric for c in found)}
     digits = {metric: decimals(_summaries(group)) for metric, group in groups.items()}
     finer = {metric: difference_decimals(group) for metric, group in groups.items()}
+    needed = tuple(
+        "" if math.isnan(c.p) else "≥1,000" if c.seeds_needed is None else f"{c.seeds_needed:,}" for c in found
+    )
     columns = [Column("condition", tuple(marked(study, c.a) for c in found), "a", False)]
-    if is_named:
+    if has_rivals:
         columns.append(Column("against", tuple(marked(study, c.b) for c in found), "b", False))
     columns += [
         Column("metric", tuple(c.metric for c in found), "metric", False),
@@ -63,7 +66,7 @@ def _printed(answers: Answers, warnings: Sequence[str], is_named: bool) -> tuple
         Column("p (Holm)", tuple(p_value(c.p_holm) for c in found), "p_holm"),
         Column("answer", tuple(_answer(answers, c) for c in found), "answer", False),
         Column("smallest shown", tuple(fixed(c.shown, finer[c.metric]) for c in found), "shown"),
-        Column("n needed", tuple(_needed(c) for c in found), "seeds_needed"),
+        Column("n needed", needed, "seeds_needed"),
         Column("effect g", tuple(signed(c.effect, 2) for c in found), "effect"),
         Column("ASO ε", tuple(fixed(c.epsilon, 2) for c in found), "epsilon"),
         Column("P(better)", tuple(probability(c.improvement) for c in found), "improvement"),
@@ -87,15 +90,9 @@ def _summaries(found: Sequence[Comparison]) -> set[Summary]:
 
 
 def _answer(answers: Answers, found: Comparison) -> str:
-    if answers.question.is_not_worse(found):
+    if is_not_worse(found, answers.question):
         return f"not worse by {answers.question.non_inferiority:g}"
     return found.answer if found.can_decide or found.answer != "undecided" else "cannot decide"
-
-
-def _needed(found: Comparison) -> str:
-    if math.isnan(found.p):
-        return ""
-    return "≥1,000" if found.seeds_needed is None else f"{found.seeds_needed:,}"
 
 
 def _notes(answers: Answers, warnings: Sequence[str]) -> tuple[str, ...]:

@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from orchestrator.pareto.membership import Membership
 from orchestrator.report.answers import Answers
 from orchestrator.report.numerals import between, decimals, estimate, fixed, probability
 from orchestrator.report.table import INTERVAL, Cell, Column, Table
 from orchestrator.report.training_table import marked, training_sentences
+from orchestrator.results.config_columns import config_columns
 from orchestrator.results.points import Point
 from orchestrator.statistics.correlation import over_seeds
 from orchestrator.statistics.intervals import NONE, Interval
@@ -22,18 +22,27 @@ def condition_table(answers: Answers) -> Table:
     """Every point in the order of the front, then the conditions that have none; those on the front are marked.
 
     Raw columns: condition, evaluation, n, for each objective its name with `_mean`, `_std`, `_low` and `_high` (95 %),
-    on_front (of the means), p_on_front, p_dominates_reference, standing.
+    on_front (of the means), p_on_front, p_dominates_reference, standing; then `config.PATH` for each path of the
+    configs.
     """
     front, objectives = answers.front, front_objectives(answers)
     missing = missing_conditions(answers)
     numbers = [f"{o.metric}_{end}" for o in objectives for end in ("mean", "std", "low", "high")]
     tail = ("on_front", "p_on_front", "p_dominates_reference", "standing")
-    rows = [_row(point, sure) for point, sure in zip(front.points, front.memberships, strict=True)]
+    rows: list[tuple[Cell, ...]] = []
+    for point, sure in zip(front.points, front.memberships, strict=True):
+        own: list[Cell] = []
+        for summary, interval in zip(point.summaries, sure.intervals, strict=True):
+            own += [summary.mean, summary.std, interval.low, interval.high]
+        chances = (sure.on_front, sure.dominates_reference)
+        rows.append((point.condition, point.evaluation, _n(point), *own, point.is_front, *chances, sure.standing))
     rows += [(name, "", 0, *[None] * len(numbers), None, None, None, NO_VALUE) for name in missing]
+    configs = config_columns(answers.study.configs, [*(point.condition for point in front.points), *missing])
+    rows = [(*row, *(column[i] for column in configs.values())) for i, row in enumerate(rows)]
     return Table(
         name=f"{answers.question.sweep}.conditions",
         title=f"{answers.question.sweep}: {' against '.join(o.metric for o in objectives)}",
-        columns=("condition", "evaluation", "n", *numbers, *tail),
+        columns=("condition", "evaluation", "n", *numbers, *tail, *configs),
         rows=tuple(rows),
         printed=_printed(answers, missing),
         marked=frozenset(i for i, point in enumerate(front.points) if point.is_front),
@@ -42,13 +51,13 @@ def condition_table(answers: Answers) -> Table:
 
 
 def front_objectives(answers: Answers) -> tuple[Objective, ...]:
-    """Those of the question that the front is of."""
+    """The objectives of the question that the front is of."""
     points = answers.front.points
     return answers.question.objectives[: len(points[0].summaries) if points else 3]
 
 
 def is_reference_point(answers: Answers, point: Point) -> bool:
-    """Whether it is the reference's, which has one for each evaluation."""
+    """Whether the point is the reference's, which has one for each evaluation."""
     return bool(answers.front.reference) and point.condition == answers.question.reference
 
 
@@ -58,17 +67,9 @@ def reference_names(answers: Answers) -> set[str]:
 
 
 def missing_conditions(answers: Answers) -> tuple[str, ...]:
-    """Those of the study without a complete replicate that has every objective."""
+    """The conditions of the study without a complete replicate that has every objective."""
     found = {point.condition for point in answers.front.points}
     return tuple(name for name in answers.study.conditions if name not in found)
-
-
-def _row(point: Point, sure: Membership) -> tuple[Cell, ...]:
-    numbers: list[Cell] = []
-    for summary, interval in zip(point.summaries, sure.intervals, strict=True):
-        numbers += [summary.mean, summary.std, interval.low, interval.high]
-    chances = (sure.on_front, sure.dominates_reference)
-    return (point.condition, point.evaluation, _n(point), *numbers, point.is_front, *chances, sure.standing)
 
 
 def _n(point: Point) -> int:

@@ -34,13 +34,19 @@ def control_line_table(
     """
     number = num_others + sum(not math.isnan(one.p_holm) for one in found)
     note = _NOTE.format(controls=", ".join(controls), number=number)
-    metrics = objectives[0].metric, objectives[1].metric
+    error, cost = objectives[0].metric, objectives[1].metric
     return Table(
         name=f"{sweep}.control_line",
         title=f"{sweep}: against controls of the same cost",
         columns=_COLUMNS,
-        rows=tuple(_row(one, *metrics) for one in found),
-        printed=_printed(found, *metrics) if found else (),
+        rows=tuple(
+            (
+                *(one.name, cost, one.cost, error, one.error, one.line, one.difference, *one.interval),
+                *(one.p, one.p_holm, one.answer, one.num_better, one.num_seeds),
+            )
+            for one in found
+        ),
+        printed=_printed(found, error, cost) if found else (),
         marked=frozenset(i for i, one in enumerate(found) if one.answer != "undecided"),
         notes=(note,),
     )
@@ -55,21 +61,16 @@ def control_line_sentence(found: BesideLine, objectives: Sequence[Objective]) ->
     digits = decimals([with_interval(found.difference, found.interval)])
     said = between(found.interval, digits) if found.num_seeds > 1 else ""
     interval = f", 95 % interval {said}" if said else ""
-    p = "nothing varies over the seeds, so it is certain" if found.is_certain else f"p (Holm) {_p(found)}"
+    p = (
+        "nothing varies over the seeds, so it is certain"
+        if found.is_certain
+        else f"p (Holm) {p_value(found.p_holm) or 'none'}"
+    )
     return (
         f"{found.name} against the controls at its {cost} of {found.cost:,.6g}: {found.answer}. Its {error} is "
         f"{found.error:.4g} and theirs {found.line:.4g}; difference {signed(found.difference, digits)}{interval}, "
         f"{p}, better in {found.num_better} of {found.num_seeds} seeds."
     )
-
-
-def _p(found: BesideLine) -> str:
-    return p_value(found.p_holm) or "none"
-
-
-def _row(one: BesideLine, error: str, cost: str) -> tuple[str | float | int, ...]:
-    tested = (one.difference, *one.interval, one.p, one.p_holm, one.answer)
-    return (one.name, cost, one.cost, error, one.error, one.line, *tested, one.num_better, one.num_seeds)
 
 
 def _printed(found: Sequence[BesideLine], error: str, cost: str) -> tuple[Column, ...]:

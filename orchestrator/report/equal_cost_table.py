@@ -34,7 +34,13 @@ def equal_cost_table(answers: Answers) -> Table:
         name=f"{answers.question.sweep}.equal_cost",
         title=f"{answers.question.sweep}: at equal cost",
         columns=_COLUMNS,
-        rows=tuple(_row(one) for one in found),
+        rows=tuple(
+            (
+                *(one.a, one.b, one.cost_metric, one.cost_a, one.cost_b, share_more(one), one.error_metric, one.error),
+                *(one.line if math.isfinite(one.line) else None, one.better, one.num_others),
+            )
+            for one in found
+        ),
         printed=_printed(found) if found else (),
         notes=notes if found else ("No conditions that are compared differ in cost by over 2 %.",),
     )
@@ -63,12 +69,6 @@ def share_more(found: EqualCost) -> float:
     return (found.cost_a - found.cost_b) / abs(found.cost_b) if found.cost_b else math.inf
 
 
-def _row(found: EqualCost) -> tuple[str | float | int | None, ...]:
-    line = found.line if math.isfinite(found.line) else None
-    costs = (found.cost_metric, found.cost_a, found.cost_b, share_more(found))
-    return (found.a, found.b, *costs, found.error_metric, found.error, line, found.better, found.num_others)
-
-
 def _printed(found: Sequence[EqualCost]) -> tuple[Column, ...]:
     digits = _digits([value for one in found for value in (one.error, one.line)])
     of_costs = _digits([one.cost_a for one in found])
@@ -87,5 +87,5 @@ def _printed(found: Sequence[EqualCost]) -> tuple[Column, ...]:
 
 
 def _digits(values: Sequence[float]) -> int:
-    """Digits after the point of a column of these."""
+    """Digits after the point of a column of such values."""
     return decimals([Summary(value, math.nan, 1) for value in values if math.isfinite(value)])

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +14,10 @@ from orchestrator.report.answers import Answers
 from orchestrator.report.condition_table import condition_table, front_objectives, reference_names
 from orchestrator.report.figure.front import Published, chance_class, front_figure
 from orchestrator.report.front_table import draws_text, front_json
-from orchestrator.report.html import image, page
+from orchestrator.report.html import image, page, to_png
 from orchestrator.report.page_table import page_table
-from orchestrator.report.png import to_png
-from orchestrator.report.shown import shown_points
+from orchestrator.report.selection import selected_points
 from orchestrator.tracking import names
-from orchestrator.tracking.study_cache import cache_folder
 from search_spaces.names import path_part
 
 
@@ -31,7 +30,7 @@ class FrontFiles(NamedTuple):
 
     @classmethod
     def of(cls, sweep: str, folder: Path) -> "FrontFiles":
-        """Those of `sweep` in `folder`."""
+        """The files of `sweep` in `folder`."""
         html, png, json = (folder / f"{path_part(sweep)}.front.{end}" for end in ("html", "png", "json"))
         return cls(html, png, json)
 
@@ -41,10 +40,10 @@ class Stamp:
 
     def __init__(self, answers: Answers, published: Sequence[Published], settings: Settings) -> None:
         """A run's id tells a store from one that was made anew in its place."""
-        folder, front, study = cache_folder(), answers.front, answers.study
+        folder, front, study = os.environ.get("PONDERAY_CACHE"), answers.front, answers.study
         place = (settings.tracking_uri, study.replicates[0].run_id, str(settings.figures))
         content = repr((place, front_objectives(answers), front.points, front.reference, tuple(published)))
-        self._file = folder / f"{path_part(study.sweep)}.front.sha256" if folder else None
+        self._file = Path(folder) / "studies" / f"{path_part(study.sweep)}.front.sha256" if folder else None
         self._digest = hashlib.sha256(content.encode()).hexdigest()
 
     def is_set(self) -> bool:
@@ -62,17 +61,18 @@ def write_files(answers: Answers, published: Sequence[Published], files: FrontFi
     """Draws the figures and writes the JSON."""
     draw_front(answers, published, files.html, files.png)
     files.json.write_text(
-        front_json(answers.question.sweep, answers.front, front_objectives(answers)) + "\n", encoding="utf-8"
+        front_json(answers.question.sweep, answers.front, front_objectives(answers), answers.study.configs) + "\n",
+        encoding="utf-8",
     )
 
 
 def draw_front(answers: Answers, published: Sequence[Published], html: Path, png: Path) -> None:
     """Writes the front of two or three objectives as HTML that needs nothing beside it, and as PNG.
 
-    Of many points only some are drawn (`shown_points`), and the caption says so. Three objectives make a panel for each
-    pair.
+    Of many points only some are drawn (`selected_points`), and the caption says so. Three objectives make a panel for
+    each pair.
     """
-    shown = shown_points(answers.front)
+    shown = selected_points(answers.front)
     table = page_table(condition_table(answers), "condition", shown)
     table = replace(table, file=html.with_suffix(".json").name)
     drawn = {

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from rich.box import SIMPLE_HEAD
@@ -18,6 +18,7 @@ from orchestrator.pareto.attainment import Surface
 from orchestrator.pareto.hypervolume import OUTSIDE
 from orchestrator.pareto.membership import Standing, UncertainFront
 from orchestrator.report.numerals import between, decimals, fixed, probability, with_interval
+from orchestrator.results.config_columns import config_columns
 from search_spaces.sweep import Objective
 
 WIDEST: Final = 10_000
@@ -32,19 +33,22 @@ MARKS: Final[dict[Standing, str]] = {
 COLUMNS: Final = frozenset(
     ("condition", "evaluation", "on_front", "n", "front_probability", "dominates_reference_probability", "standing")
 )
-"""Of every front; a metric of such a name has another column."""
+"""Columns of every front; a metric of such a name has another column."""
 
 
-def front_rows(front: UncertainFront, objectives: Sequence[Objective]) -> list[dict[str, Any]]:
+def front_rows(
+    front: UncertainFront, objectives: Sequence[Objective], configs: Mapping[str, Mapping[str, str]]
+) -> list[dict[str, Any]]:
     """One flat record a point: the columns of the CSV and of the JSON's `points`; None where there is no number.
 
     condition, evaluation, on_front (of the means), n, each objective with its mean (`metric NAME` where it is called as
     another column) and `_std` (sample standard
     deviation), then each with `_low` and `_high` (95 % interval of the mean), front_probability,
-    dominates_reference_probability, standing.
+    dominates_reference_probability, standing; then `config.PATH` for each path of the configs.
     """
     rows = []
-    for point, membership in zip(front.points, front.memberships, strict=True):
+    columns = config_columns(configs, [point.condition for point in front.points])
+    for i, (point, membership) in enumerate(zip(front.points, front.memberships, strict=True)):
         row: dict[str, Any] = {
             "condition": point.condition,
             "evaluation": point.evaluation,
@@ -61,11 +65,14 @@ def front_rows(front: UncertainFront, objectives: Sequence[Objective]) -> list[d
         row["front_probability"] = membership.on_front
         row["dominates_reference_probability"] = _number(membership.dominates_reference)
         row["standing"] = membership.standing
+        row |= {name: column[i] for name, column in columns.items()}
         rows.append(row)
     return rows
 
 
-def front_json(sweep: str, front: UncertainFront, objectives: Sequence[Objective]) -> str:
+def front_json(
+    sweep: str, front: UncertainFront, objectives: Sequence[Objective], configs: Mapping[str, Mapping[str, str]]
+) -> str:
     """The front as stable JSON.
 
     sweep, objectives, points, hypervolume with its reference point and 95 % interval, num_draws, is_exact, is_paired,
@@ -76,7 +83,7 @@ def front_json(sweep: str, front: UncertainFront, objectives: Sequence[Objective
     content = {
         "sweep": sweep,
         "objectives": [vars(objective) for objective in objectives],
-        "points": front_rows(front, objectives),
+        "points": front_rows(front, objectives, configs),
         "hypervolume": _number(volume.value) if volume else None,
         "hypervolume_reference": [_number(value) for value in volume.reference] if volume else None,
         "hypervolume_low": _number(volume.interval.low) if volume else None,
@@ -104,7 +111,7 @@ def _surface(surface: Surface) -> dict[str, Any]:
 def front_table(
     sweep: str, front: UncertainFront, objectives: Sequence[Objective], shown: Sequence[int], width: int
 ) -> RenderableType:
-    """Of the points numbered `shown`: mark, means with 95 % intervals, n, and the shares of the draws.
+    """Mark, means with 95 % intervals, n and shares of the draws of the points numbered `shown`.
 
     Where that is more than `width` characters wide, intervals stand below their means, and there are no frames; where
     that is too wide too, each name stands above its numbers, as a paragraph at last. No name is folded.
@@ -124,11 +131,6 @@ def front_table(
     return _as_paragraphs(title, wide)
 
 
-def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
-    """Of each column, in places of a terminal."""
-    return [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in zip(*rows, strict=True)]
-
-
 def _table(title: str, rows: Sequence[Sequence[str]], table: Table) -> Table:
     table.title = Text(title)
     for place, heading in enumerate(rows[0]):
@@ -141,7 +143,8 @@ def _table(title: str, rows: Sequence[Sequence[str]], table: Table) -> Table:
 def _under_names(title: str, rows: Sequence[Sequence[str]]) -> Group:
     """The numbers of each row below its mark and its name."""
     parts: list[RenderableType] = [Text(title, style="italic")]
-    widths = _widths([row[2:] for row in rows])
+    columns = zip(*(row[2:] for row in rows), strict=True)
+    widths = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
     for mark, name, *cells in rows:
         numbers = Table.grid(padding=(0, 2))
         for width in widths:

@@ -1,15 +1,17 @@
-"""HTML that needs nothing else: no network, no fonts, no files beside it."""
+"""Pages and drawings that need nothing else: no network, no fonts, no files beside them."""
 
 import base64
 import hashlib
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
+import resvg_py
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 FOLDER: Final = Path(__file__).parent / "templates"
+PIXELS_PER_UNIT: Final = 2
+NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def page(template: str, **values: Any) -> str:
@@ -26,17 +28,33 @@ def image(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(style=style, **values)
 
 
+def to_png(svg: str) -> bytes:
+    """The drawing on white, with the font that comes along."""
+    return resvg_py.svg_to_bytes(
+        svg_string=NOT_XML.sub("\N{REPLACEMENT CHARACTER}", svg),
+        background="white",
+        zoom=PIXELS_PER_UNIT,
+        skip_system_fonts=True,
+        font_files=[str(font_file())],
+    )
+
+
+def font_file() -> Path:
+    """DejaVu Sans, which matplotlib brings along: a machine may have no font, and few are wider."""
+    import matplotlib  # slow to load, and a page without names beside its points needs none of it
+
+    return Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
+
+
 def _text(name: str) -> str:
     return (FOLDER / name).read_text(encoding="utf-8")
 
 
-def _environment() -> "Environment":
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+def _environment() -> Environment:
     loader = FileSystemLoader(FOLDER)
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 def _hash(text: str) -> str:
-    """As a content security policy names an inline style or script."""
+    """The hash by which a content security policy names an inline style or script."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

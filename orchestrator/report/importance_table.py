@@ -25,10 +25,12 @@ def importance_table(found: Importance) -> Table:
         columns.append(Column(metric, tuple(_share(shares[i]) for _, shares, _ in rows), metric))
         if found.num_groups:
             columns.append(Column(WITHOUT, tuple(_range(ranges[i]) for *_, ranges in rows), f"{metric}_low"))
+    pairs = zip(found.objectives, found.explained, strict=bool(found.parameters))
+    explained = ", ".join(f"{probability(share)} of {metric}" for metric, share in pairs if share is not None)
     about = (
         f"How much of an objective's variance over {counted(found.num_trials, 'trial')} each parameter explains by "
         "itself (functional ANOVA of a random forest; Hutter et al. 2014); scaled to add up to 1. Of the "
-        f"variance of trials that it has not seen a forest explains {_explained(found)}: the less, the less shares say."
+        f"variance of trials that it has not seen a forest explains {explained}: the less, the less shares say."
     )
     if found.num_groups:
         about += f" {WITHOUT.capitalize()}: the lowest and the highest share when {_left_out(found)} is left out."
@@ -52,11 +54,6 @@ def importance_tables(found: Importance | None) -> tuple[Table, ...]:
 
 def _rows(found: Importance) -> list[Row]:
     return sorted(zip(found.parameters, found.shares, found.ranges, strict=True), key=lambda row: -(row[1][0] or 0.0))
-
-
-def _explained(found: Importance) -> str:
-    pairs = zip(found.objectives, found.explained, strict=bool(found.parameters))
-    return ", ".join(f"{probability(share)} of {metric}" for metric, share in pairs if share is not None)
 
 
 def _left_out(found: Importance) -> str:

@@ -39,7 +39,7 @@ def with_interval(value: float, interval: Interval) -> Summary:
 
 
 def fixed(value: float | None, num_decimals: int) -> str:
-    """With thousands parted by commas and a true minus; nothing for None and NaN.
+    """A number with thousands parted by commas and a true minus; nothing for None and NaN.
 
     What is huge, or so small that its column's digits show nothing of it, has three digits and an exponent.
     """
@@ -58,7 +58,7 @@ def fixed(value: float | None, num_decimals: int) -> str:
 
 
 def signed(value: float, num_decimals: int) -> str:
-    """As `fixed`, with a plus where it is above 0."""
+    """A number as `fixed` prints it, with a plus where it is above 0."""
     text = fixed(value, num_decimals)
     return f"+{text}" if value > 0 and text.strip("0.,") else text
 

@@ -6,7 +6,7 @@ from orchestrator.report.answers import Answers
 from orchestrator.report.numerals import between, decimals, signed, with_interval
 from orchestrator.report.table import Column, Table
 from orchestrator.results.comparison import Comparison
-from orchestrator.results.named import parts_of
+from orchestrator.results.lookup import parts_of
 from orchestrator.results.over_items import OverItems, Place, over_items
 from orchestrator.results.study import Study
 from orchestrator.statistics.pairwise import Test

@@ -22,8 +22,8 @@ from orchestrator.report.importance_table import importance_table
 from orchestrator.report.over_items_table import over_items_table
 from orchestrator.report.page_table import page_table, settings
 from orchestrator.report.published_marks import compared_marks
+from orchestrator.report.selection import curve_conditions, selected_points
 from orchestrator.report.sentences import counted, summary_sentences, warning_sentences
-from orchestrator.report.shown import curve_conditions, shown_points
 from orchestrator.report.training_table import training_table
 from orchestrator.results.curves import Curve
 from orchestrator.results.importance import Importance
@@ -51,48 +51,49 @@ def render(
 ) -> str:
     """The page's text, UTF-8.
 
-    Of many conditions it shows some (`shown_points`) and says so. The same arguments make the same text.
+    Of many conditions it shows some (`selected_points`) and says so. The same arguments make the same text.
 
     Args:
         curves: of the conditions that `curve_conditions` names; others are not drawn.
         importance: of the parameters, where the sweep is a search.
         figures: of analyses of trained replicates.
     """
-    warnings = warning_sentences(answers, provenance)
+    study, warnings = answers.study, warning_sentences(answers, provenance)
+    facts = [
+        counted(len(study.conditions), "condition"),
+        f"{sum(one.state == 'complete' for one in study.replicates):,} of "
+        f"{counted(len(study.replicates), 'replicate')} complete",
+        counted(len({replicate.seed for replicate in study.replicates}), "seed"),
+    ]
+    counts = Counter(verdict.finding for verdict in answers.verdicts)
+    varied = of_objectives(study, answers.question)
     return page(
         "page.html",
         answers=answers,
         question=answers.question,
         provenance=provenance,
-        facts=_facts(answers),
+        facts=" · ".join(facts),
         warnings=warnings,
         warnings_text=f"{counted(len(warnings), 'warning')}: read {'it' if len(warnings) == 1 else 'them'} first",
         sentences=summary_sentences(answers),
         **_front(answers),
-        **_claims(answers),
+        claims=page_table(claim_table(answers.question.sweep, answers.verdicts), "claim"),
+        verdicts=[(finding, counts[finding]) for finding in Finding if counts[finding]],
+        findings=[verdict.finding for verdict in answers.verdicts],
+        signs=SIGNS,
         importance=page_table(importance_table(importance), "importance") if importance else None,
-        **_varied(answers),
+        varied=varied_figures(varied),
+        num_varied=len(varied),
+        varied_area=VARIED_AREA,
         **_curves(answers, curves),
         analysed=figures,
         **_origin(answers, provenance),
     )
 
 
-def _facts(answers: Answers) -> str:
-    study = answers.study
-    num_complete = sum(replicate.state == "complete" for replicate in study.replicates)
-    return " · ".join(
-        [
-            counted(len(study.conditions), "condition"),
-            f"{num_complete:,} of {counted(len(study.replicates), 'replicate')} complete",
-            counted(len({replicate.seed for replicate in study.replicates}), "seed"),
-        ]
-    )
-
-
 def _front(answers: Answers) -> dict[str, Any]:
     """The figure, and the tables of the conditions that are in it and of their comparisons."""
-    table, comparisons, shown = condition_table(answers), comparison_table(answers), shown_points(answers.front)
+    table, comparisons, shown = condition_table(answers), comparison_table(answers), selected_points(answers.front)
     num_points = len(answers.front.points)
     rows = [*shown, *range(num_points, min(len(table.rows), num_points + MAX_MISSING))]
     names = {answers.front.points[i].name for i in shown}
@@ -114,21 +115,6 @@ def _front(answers: Answers) -> dict[str, Any]:
     }
 
 
-def _claims(answers: Answers) -> dict[str, Any]:
-    counts = Counter(verdict.finding for verdict in answers.verdicts)
-    return {
-        "claims": page_table(claim_table(answers.question.sweep, answers.verdicts), "claim"),
-        "verdicts": [(finding, counts[finding]) for finding in Finding if counts[finding]],
-        "findings": [verdict.finding for verdict in answers.verdicts],
-        "signs": SIGNS,
-    }
-
-
-def _varied(answers: Answers) -> dict[str, Any]:
-    found = of_objectives(answers.study, answers.question)
-    return {"varied": varied_figures(found), "num_varied": len(found), "varied_area": VARIED_AREA}
-
-
 def _curves(answers: Answers, curves: Sequence[Curve]) -> dict[str, Any]:
     names = curve_conditions(answers.front)
     figures = curve_figures(curves, names)
@@ -143,21 +129,18 @@ def _curves(answers: Answers, curves: Sequence[Curve]) -> dict[str, Any]:
     }
 
 
-def _named(sweep: str, provenance: StudyProvenance) -> list[str]:
-    """The sweep as a command names it: one of one's own is found by its place alone, as it was run."""
-    name, *size = arguments(sweep)
-    runs = (command.split() for command in provenance.commands)
-    places = (words[2] for words in runs if words[:2] == ["ponderay", "run"] and ":" in "".join(words[2:3]))
-    return [next(places, name), *size]
-
-
 def _origin(answers: Answers, provenance: StudyProvenance) -> dict[str, Any]:
-    """What it was made with, what failed, and the commands that make it again."""
+    """What the results were made with, what failed, and the commands that make them again."""
     failed = [replicate for replicate in answers.study.replicates if replicate.state == "failed"]
-    shown = [answers.front.points[i].condition for i in shown_points(answers.front)]
+    shown = [answers.front.points[i].condition for i in selected_points(answers.front)]
     is_ours = any(replicate.key for replicate in answers.study.replicates)
     verbs = ("run", "report") if is_ours else ()  # no command makes results of others again
-    commands = [shlex.join(["ponderay", verb, *_named(answers.question.sweep, provenance)]) for verb in verbs]
+    # A sweep of one's own is found by its place alone, as the command that ran it says; a shipped one by its name.
+    name, *size = arguments(answers.question.sweep)
+    runs = (command.split() for command in provenance.commands)
+    places = (words[2] for words in runs if words[:2] == ["ponderay", "run"] and ":" in "".join(words[2:3]))
+    place = next(places, name)
+    commands = [shlex.join(["ponderay", verb, place, *size]) for verb in verbs]
     return {
         "settings": settings(provenance.configs or answers.question.configs, shown),
         "failed": failed[:MAX_FAILED],

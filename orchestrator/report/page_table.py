@@ -53,18 +53,16 @@ def page_table(table: Table, id: str, shown: Sequence[int] | None = None) -> Pag
     columns = table.as_printed()
     keys = [table.columns.index(column.by) for column in columns]
     numbers = range(len(table.rows)) if shown is None else shown
-    rows = tuple(_row(table, columns, keys, i) for i in numbers)
-    return PageTable(id, f"{table.name}.csv", table.title, columns, rows, len(table.rows), table.notes)
-
-
-def _row(table: Table, columns: Sequence[Column], keys: Sequence[int], i: int) -> PageRow:
-    texts = [column.texts[i] for column in columns]
-    cells = (PageCell(text, _key(table.rows[i][key], text)) for text, key in zip(texts, keys, strict=True))
-    return PageRow(i, i in table.marked, tuple(cells), _label([column.heading for column in columns], texts))
+    headings, rows = [column.heading for column in columns], []
+    for i in numbers:
+        texts = [column.texts[i] for column in columns]
+        cells = (PageCell(text, _key(table.rows[i][key], text)) for text, key in zip(texts, keys, strict=True))
+        rows.append(PageRow(i, i in table.marked, tuple(cells), _label(headings, texts)))
+    return PageTable(id, f"{table.name}.csv", table.title, columns, tuple(rows), len(table.rows), table.notes)
 
 
 def _label(headings: Sequence[str], texts: Sequence[str]) -> str:
-    """What the row is of, then a line for each cell; an interval stands behind its mean."""
+    """A row in words: its name, then a line for each cell; an interval stands behind its mean."""
     lines = [texts[0]]
     for heading, text in zip(headings[1:], texts[1:], strict=True):
         if text and heading == INTERVAL:
@@ -75,7 +73,7 @@ def _label(headings: Sequence[str], texts: Sequence[str]) -> str:
 
 
 def _key(cell: Cell, text: str) -> str:
-    """As JavaScript reads numbers; a text without a number, such as `≥1,000`, comes after all numbers."""
+    """A cell's number as JavaScript reads it; a text without one, such as `≥1,000`, comes after all numbers."""
     if cell is None and text:
         return "Infinity"
     if isinstance(cell, bool) or not isinstance(cell, float | int) or math.isnan(cell):

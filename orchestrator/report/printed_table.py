@@ -21,7 +21,15 @@ def printed_table(sweep: str, found: Sequence[PrintedPair]) -> Table:
             *("a", "b", "metric", "a_mean", "a_std", "a_n", "b_mean", "b_std", "b_n"),
             *("difference", "low", "high", "p", "p_holm", "said"),
         ),
-        rows=tuple(_row(one) for one in found),
+        rows=tuple(
+            (
+                *(one.a.source.place, one.b.source.place, one.a.place.metric),
+                *(one.a.published.mean, one.a.published.std, one.a.published.n),
+                *(one.b.published.mean, one.b.published.std, one.b.published.n),
+                *(one.difference.value, *one.difference.interval(), one.p, one.p_holm, one.said),
+            )
+            for one in found
+        ),
         printed=_columns(found) if found else (),
         marked=frozenset(i for i, one in enumerate(found) if one.p_holm <= 0.05),
         notes=(
@@ -31,13 +39,6 @@ def printed_table(sweep: str, found: Sequence[PrintedPair]) -> Table:
         if found
         else ("Of this sweep no two numbers of one metric were printed with a spread over seeds.",),
     )
-
-
-def _row(one: PrintedPair) -> tuple[str | float | int | None, ...]:
-    a, b = one.a.published, one.b.published
-    printed = (a.mean, a.std, a.n, b.mean, b.std, b.n)
-    tested = (one.difference.value, *one.difference.interval(), one.p, one.p_holm)
-    return (one.a.source.place, one.b.source.place, one.a.place.metric, *printed, *tested, one.said)
 
 
 def _columns(found: Sequence[PrintedPair]) -> tuple[Column, ...]:

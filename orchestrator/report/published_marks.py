@@ -17,7 +17,8 @@ def published_marks(question: Question, study: Study) -> tuple[Published, ...]:
     """Every published row of the sweep with a number for each objective; those of other data are named so."""
     metrics = [objective.metric for objective in question.objectives]
     rows = [row for row in _rows(question.claims, metrics) if len(row) == len(metrics)]
-    return tuple(_mark(row, _is_comparable(row, study, question)) for row in rows)
+    is_full = size_of(study.sweep) == "full"
+    return tuple(_mark(row, is_full and not any(obstacle(claim, study, question) for claim in row)) for row in rows)
 
 
 def compared_marks(answers: Answers) -> tuple[Published, ...]:
@@ -29,16 +30,12 @@ def compared_marks(answers: Answers) -> tuple[Published, ...]:
 
 
 def _rows(claims: Iterable[Claim], metrics: Sequence[str]) -> list[list[NumberClaim]]:
-    """Of each row of a published table, the numbers that may be drawn beside `metrics`, in their order."""
+    """The numbers of each row of a published table that may be drawn beside `metrics`, in their order."""
     rows: dict[str, dict[str, NumberClaim]] = {}
     for claim in claims:
         if isinstance(claim, NumberClaim) and claim.row:
             rows.setdefault(claim.row, {})[claim.objective] = claim
     return [[row[metric] for metric in metrics if metric in row] for row in rows.values()]
-
-
-def _is_comparable(row: Sequence[Claim], study: Study, question: Question) -> bool:
-    return size_of(study.sweep) == "full" and not any(obstacle(claim, study, question) for claim in row)
 
 
 def _mark(row: Sequence[NumberClaim], is_comparable: bool, id: str = "") -> Published:

@@ -12,7 +12,7 @@ from orchestrator.report.condition_table import front_objectives, missing_condit
 from orchestrator.report.front_table import volume_sentences
 from orchestrator.report.numerals import p_value, probability, signed
 from orchestrator.report.training_table import training_sentences
-from orchestrator.results.comparison import Comparison
+from orchestrator.results.comparison import Comparison, is_not_worse
 from orchestrator.results.points import Point
 from orchestrator.results.provenance import StudyProvenance
 
@@ -22,7 +22,11 @@ MAX_COMPARED: Final = 3
 
 def summary_sentences(answers: Answers) -> tuple[str, ...]:
     """What is on the front and how sure that is, what differs from the reference, what becomes of the claims."""
-    found = (*_front(answers), *_comparisons(answers), _verdicts(answers))
+    found = [*_front(answers), *_comparisons(answers)]
+    if answers.verdicts:
+        counts = Counter(verdict.finding for verdict in answers.verdicts)
+        parts = (f"{counts[finding]} {finding.value}" for finding in Finding if counts[finding])
+        found.append(f"Of {counted(len(answers.verdicts), 'published claim')}: {', '.join(parts)}.")
     return tuple(sentence for sentence in found if sentence)
 
 
@@ -58,7 +62,7 @@ def _front(answers: Answers) -> list[str]:
     all_points = (
         counted(len(pairs), "condition") if is_one else f"{counted(len(pairs), 'point')} (condition@evaluation)"
     )
-    sentences = [f"Of {all_points}, {len(on):,} {_be(on)} {best}: {listed(on)}."]
+    sentences = [f"Of {all_points}, {len(on):,} {'is' if len(on) == 1 else 'are'} {best}: {listed(on)}."]
     if near:
         sentences.append(f"Off it, but within seed noise of it: {listed(near)}.")
     return [*sentences, " ".join(volume_sentences(front, front_objectives(answers)))]
@@ -66,10 +70,6 @@ def _front(answers: Answers) -> list[str]:
 
 def _with_chance(point: Point, sure: Membership) -> str:
     return f"{point.name} ({_equation('P', probability(sure.on_front))})"
-
-
-def _be(names: Sequence[str]) -> str:
-    return "is" if len(names) == 1 else "are"
 
 
 def _comparisons(answers: Answers) -> list[str]:
@@ -82,9 +82,11 @@ def _comparisons(answers: Answers) -> list[str]:
         group = [comparison for comparison in found if comparison.metric == metric]
         others = listed(list(dict.fromkeys(comparison.b for comparison in group)))
         parts = [_differing([c for c in group if c.answer == answer], answer) for answer in ("better", "worse")]
-        as_good = [comparison.a for comparison in group if question.is_not_worse(comparison)]
+        as_good = [comparison.a for comparison in group if is_not_worse(comparison, question)]
         parts.append(f"not worse by {question.non_inferiority:g}: {listed(as_good, MAX_COMPARED)}" if as_good else "")
-        undecided = [c.a for c in group if c.answer == "undecided" and not question.is_not_worse(c)]
+        equal = [comparison.a for comparison in group if comparison.answer == "equal"]
+        parts.append(f"equal: {listed(equal, MAX_COMPARED)}" if equal else "")
+        undecided = [c.a for c in group if c.answer == "undecided" and not is_not_worse(c, question)]
         parts.append(f"not shown to differ: {listed(undecided, MAX_COMPARED)}" if undecided else "")
         sentences.append(f"In {metric}, against {others}: {'; '.join(filter(None, parts))}.")
     return sentences
@@ -93,23 +95,14 @@ def _comparisons(answers: Answers) -> list[str]:
 def _differing(found: Sequence[Comparison], answer: str) -> str:
     digits = difference_decimals(found)
     ordered = sorted(found, key=lambda c: abs(c.difference), reverse=True)
-    texts = [f"{c.a} ({signed(c.difference, digits)}, {_how_sure(c)})" for c in ordered]
+    sure = ["certain" if c.is_certain else _equation("p", p_value(c.p_holm)) for c in ordered]
+    texts = [f"{c.a} ({signed(c.difference, digits)}, {words})" for c, words in zip(ordered, sure, strict=True)]
     return f"{answer}: {listed(texts, MAX_COMPARED)}" if texts else ""
-
-
-def _how_sure(found: Comparison) -> str:
-    return "certain" if found.is_certain else _equation("p", p_value(found.p_holm))
 
 
 def _equation(symbol: str, text: str) -> str:
     """`P = 0.57`, `P > 0.99`."""
     return f"{symbol} {text[0]} {text[1:]}" if text[:1] in ("<", ">") else f"{symbol} = {text}"
-
-
-def _verdicts(answers: Answers) -> str:
-    counts = Counter(verdict.finding for verdict in answers.verdicts)
-    parts = [f"{counts[finding]} {finding.value}" for finding in Finding if counts[finding]]
-    return f"Of {counted(len(answers.verdicts), 'published claim')}: {', '.join(parts)}." if parts else ""
 
 
 def _gaps(answers: Answers) -> list[str]:
@@ -121,16 +114,11 @@ def _gaps(answers: Answers) -> list[str]:
     gaps = [f"Of {counted(total, 'replicate')}, {listed(parts)}: they count in nothing here."] if parts else []
     if missing:
         gaps.append(f"Without a value, and in no comparison: {listed(missing)}.")
-    if apart := _not_compared(answers):
-        gaps.append(f"In no comparison, for some objective has no value: {listed(apart)}.")
+    if compared := {comparison.a for comparison in answers.comparisons}:
+        others = [point for point in answers.front.points if point.condition != answers.question.reference]
+        if lacking := [point.name for point in others if point.name not in compared]:
+            gaps.append(f"In no comparison, for some objective has no value: {listed(lacking)}.")
     return gaps
-
-
-def _not_compared(answers: Answers) -> list[str]:
-    """Points of the front that are neither compared nor the reference's, though others are."""
-    compared = {comparison.a for comparison in answers.comparisons}
-    others = [point for point in answers.front.points if point.condition != answers.question.reference]
-    return [point.name for point in others if point.name not in compared] if compared else []
 
 
 def _mixtures(answers: Answers, provenance: StudyProvenance) -> list[str]:
@@ -147,9 +135,8 @@ def _doubts(answers: Answers) -> list[str]:
     for comparison in answers.comparisons:
         for warning in comparison.warnings:
             metrics.setdefault(warning, []).append(comparison.metric)
-    return [_doubt(warning, found) for warning, found in metrics.items()]
-
-
-def _doubt(warning: str, metrics: Sequence[str]) -> str:
-    text = warning[:1].upper() + warning[1:].rstrip(".")
-    return f"{text} ({counted(len(metrics), 'comparison')} of {listed(list(dict.fromkeys(metrics)))})."
+    return [
+        f"{warning[:1].upper()}{warning[1:].rstrip('.')} ({counted(len(found), 'comparison')} of "
+        f"{listed(list(dict.fromkeys(found)))})."
+        for warning, found in metrics.items()
+    ]

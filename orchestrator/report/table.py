@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Final
 
 from orchestrator.console.csv_text import csv_text
@@ -14,6 +15,10 @@ INTERVAL: Final = "95 % interval"
 """Heads the column of intervals of the column before it."""
 
 Cell = str | float | int | bool | None
+
+_NUMBER: Final = rf"[-+{MINUS}]?\d[\d,]*(?:\.\d+)?"
+NUMBERS: Final = re.compile(rf"{_NUMBER}(?:e[-+]?\d+|(?: ± {_NUMBER}(?!e|[\d,.]))?)")
+"""A number as tables print it, with its power of ten, or with the spread that may follow where neither has one."""
 
 MAX_LINE: Final = 50
 """Characters of a cell in LaTeX that stay in one line."""
@@ -103,7 +108,7 @@ def to_csv(table: Table) -> str:
 
 
 def for_programs(table: Table, format: str) -> str:
-    """As csv, or as json: a list of `records`."""
+    """The table as csv, or as json: a list of `records`."""
     return to_csv(table) if format == "csv" else json.dumps(records(table), indent=2, allow_nan=False) + "\n"
 
 
@@ -130,15 +135,31 @@ def to_markdown(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def to_latex(table: Table) -> str:
-    r"""A `table` environment with the rules of booktabs; marked rows are bold, notes are in the caption."""
+def to_html(table: Table, most: int) -> str:
+    """The first `most` rows as an HTML table, for a notebook; marked rows are bold."""
     columns = table.as_printed()
-    caption = " ".join(_sentence(text) for text in (table.title, *table.notes))
+    head = "".join(f"<th>{escape(column.heading)}</th>" for column in columns)
+    body = ""
+    for i in range(min(len(table.rows), most)):
+        tag = "b" if i in table.marked else "span"
+        cells = (f"<td><{tag}>{escape(column.texts[i])}</{tag}></td>" for column in columns)
+        body += f"<tr>{''.join(cells)}</tr>"
+    left = len(table.rows) - most
+    more = f"<p>{left:,} more rows; <code>to_dataframe()</code> has all.</p>" if left > 0 else ""
+    return f"<table><caption>{escape(table.title)}</caption><tr>{head}</tr>{body}</table>{more}"
+
+
+def to_latex(table: Table) -> str:
+    r"""A `table` environment with the rules of booktabs and numbers for siunitx; marked rows are bold.
+
+    The caption is the title; the notes stand below in small letters. A column without any text is left out.
+    """
+    columns = [column for column in table.as_printed() if any(column.texts)]
     lines = [
-        r"% needs \usepackage{booktabs}",
+        r"% needs \usepackage{booktabs}, \usepackage{siunitx} and \sisetup{detect-all, retain-explicit-plus}",
         r"\begin{table}",
         r"  \centering",
-        rf"  \caption{{{_latex(caption)}}}",
+        rf"  \caption{{{_latex(_sentence(table.title))}}}",
         rf"  \label{{tab:{re.sub(r'[^A-Za-z0-9.]+', '-', table.name)}}}",
         rf"  \begin{{tabular}}{{{''.join(map(_latex_column, columns))}}}",
         r"    \toprule",
@@ -146,9 +167,26 @@ def to_latex(table: Table) -> str:
         r"    \midrule",
     ]
     for i in range(len(table.rows)):
-        cells = [_latex(column.texts[i]) for column in columns]
+        cells = [(_latex_numbers if column.is_number else _latex)(column.texts[i]) for column in columns]
         lines.append(_latex_row([rf"\textbf{{{cell}}}" if cell and i in table.marked else cell for cell in cells]))
-    return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]) + "\n"
+    lines += [r"    \bottomrule", r"  \end{tabular}"]
+    if table.notes:
+        lines.append(rf"  \par\smallskip\footnotesize {_latex(' '.join(map(_sentence, table.notes)))}")
+    return "\n".join([*lines, r"\end{table}"]) + "\n"
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _latex_numbers(text: str) -> str:
+    r"""Each number, or mean with its spread, as siunitx reads it: `\num{1024}`, `\num{0.25 \pm 0.01}`."""
+    parts, end = [], 0
+    for found in NUMBERS.finditer(text):
+        number = found[0].replace(",", "").replace(MINUS, "-").replace("±", r"\pm")
+        parts += [_latex(text[end : found.start()]), rf"\num{{{number}}}"]
+        end = found.end()
+    return "".join([*parts, _latex(text[end:])])
 
 
 def _latex_column(column: Column) -> str:
@@ -170,10 +208,6 @@ def _raw(cell: Cell) -> str:
     if isinstance(cell, bool):
         return str(cell).lower()
     return repr(float(cell)) if isinstance(cell, float) else str(cell)
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _markdown(text: str) -> str:

@@ -7,7 +7,7 @@ from orchestrator.report.answers import Answers
 from orchestrator.report.numerals import between, decimals, signed, with_interval
 from orchestrator.report.table import INTERVAL, Column, Table
 from orchestrator.results.improving import ending_of
-from orchestrator.results.named import parts_of
+from orchestrator.results.lookup import parts_of
 from orchestrator.results.points import Point
 from orchestrator.results.study import Study
 from orchestrator.statistics.improving import LEAST_IN_LAST_THIRD, Ending, Standing

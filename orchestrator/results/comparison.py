@@ -3,12 +3,13 @@
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.results.points import Point, counterpart
+from orchestrator.results.question import Question
 from orchestrator.statistics import scale, shape, student
 from orchestrator.statistics import warnings as noise_warnings
 from orchestrator.statistics.intervals import Interval
@@ -74,16 +75,24 @@ class Comparison:
 
     @property
     def answer(self) -> str:
-        """`better`, `worse`, or `undecided`, by the adjusted p; of a certain difference by the difference."""
-        is_decided = self.difference != 0 if self.is_certain else self.p_holm <= 0.05
-        if not is_decided:
+        """`better`, `worse` or `undecided`, by the adjusted p; where the difference is certain by it: 0 is `equal`."""
+        if self.is_certain and self.difference == 0:
+            return "equal"
+        if not (self.is_certain or self.p_holm <= 0.05):
             return "undecided"
         return "better" if self.is_better else "worse"
 
 
-def is_not_worse(found: Comparison, margin: float, direction: Literal["minimize", "maximize"]) -> bool:
-    """Whether the interval of the difference ends before a is worse by `margin`."""
-    return (found.interval.high if direction == "minimize" else -found.interval.low) < margin
+def is_not_worse(comparison: Comparison, question: Question) -> bool:
+    """Whether a comparison that decides nothing shows that a is not worse in the first objective.
+
+    It does where its interval ends before a is worse by the margin that the sweep names; without a margin none does.
+    """
+    first, margin = question.objectives[0], question.non_inferiority
+    if margin is None or comparison.metric != first.metric or comparison.answer != "undecided":
+        return False
+    loss = comparison.interval.high if first.direction == "minimize" else -comparison.interval.low
+    return loss < margin
 
 
 def compare(
@@ -160,13 +169,13 @@ class _Batch:
     warnings: tuple[str, ...]
 
     def is_certain(self) -> NDArray[np.bool_]:
-        """Of each comparison whether there is no noise in it."""
+        """Whether there is no noise in each of the comparisons."""
         return self.groups.is_constant() & (not self.hides_noise)
 
 
 @dataclass(frozen=True)
 class _Family:
-    """What the comparisons know of one another.
+    """The family of comparisons that are adjusted together.
 
     Attributes:
         p: of the promised test, in their order.
@@ -196,7 +205,12 @@ def _compared(
 ) -> tuple[Comparison, ...]:
     batches = list(_batches(pairs, objectives, points, tied))
     family = _family(batches, len(pairs) * len(objectives), test, beside)
-    found = {place: one for batch in batches for place, one in _of_batch(batch, family)}
+    found: dict[int, Comparison] = {}  # by its place in the family: batches are by number of seeds
+    for batch in batches:
+        columns, j = _columns(batch, family), batch.index
+        for i, (place, (a, b)) in enumerate(zip(batch.places.tolist(), batch.pairs, strict=True)):
+            own = {name: column[i] for name, column in columns.items()}
+            found[place] = Comparison(a.name, b.name, batch.objective.metric, a.summaries[j], b.summaries[j], **own)
     return tuple(found[place] for place in range(len(found)))
 
 
@@ -228,12 +242,12 @@ def _family(batches: Sequence[_Batch], num_comparisons: int, test: Test, beside:
         is_certain = batch.is_certain()
         p[batch.places] = np.where(is_certain, np.nan, batch.groups.p(test))
         least[batch.places] = np.where(is_certain, np.nan, batch.groups.least_p(test))
-    every = [*p.tolist(), *beside]
-    num_p = max(1, sum(not math.isnan(one) for one in every))
+    p_values = [*p.tolist(), *beside]
+    num_p = max(1, sum(not math.isnan(value) for value in p_values))
     return _Family(
         test=test,
         p=p.tolist(),
-        p_holm=holm(every)[:num_comparisons],
+        p_holm=holm(p_values)[:num_comparisons],
         can_decide=[adjusted <= LEVEL for adjusted in holm([*least.tolist(), *beside])[:num_comparisons]],
         num_tests=num_p,
         level=LEVEL / num_p,
@@ -241,16 +255,8 @@ def _family(batches: Sequence[_Batch], num_comparisons: int, test: Test, beside:
     )
 
 
-def _of_batch(batch: _Batch, family: _Family) -> Iterator[tuple[int, Comparison]]:
-    """Each comparison with its place in the family."""
-    columns, j = _columns(batch, family), batch.index
-    for i, (place, (a, b)) in enumerate(zip(batch.places.tolist(), batch.pairs, strict=True)):
-        own = {name: column[i] for name, column in columns.items()}
-        yield place, Comparison(a.name, b.name, batch.objective.metric, a.summaries[j], b.summaries[j], **own)
-
-
 def _columns(batch: _Batch, family: _Family) -> dict[str, Sequence[Any]]:
-    """Of each further field of `Comparison` the values in all of the batch."""
+    """The values of every further field of `Comparison`, one for each comparison of the batch."""
     groups, direction, places = batch.groups, batch.objective.direction, batch.places.tolist()
     difference, num_rows = groups.difference.value, len(batch.pairs)
     half = student.half_width(groups.estimates(family.test), 0.95)
@@ -265,6 +271,8 @@ def _columns(batch: _Batch, family: _Family) -> dict[str, Sequence[Any]]:
         )
     )
     low, high = (scale.times(end, batch.powers) for end in (difference - half, difference + half))
+    stds = [[point.summaries[batch.index].std for point in pair] for pair in batch.pairs]
+    is_infinite: NDArray[np.bool_] = np.isinf(low) | np.isinf(high) | np.isinf(stds).any(1)
     columns = {
         "is_better": difference > 0 if direction == "maximize" else difference < 0,
         "difference": scale.times(difference, batch.powers),
@@ -284,19 +292,16 @@ def _columns(batch: _Batch, family: _Family) -> dict[str, Sequence[Any]]:
         "p": [family.p[place] for place in places],
         "p_holm": [family.p_holm[place] for place in places],
         "seeds_needed": [None if math.isnan(n) else int(n) for n in needed.tolist()],
-        "warnings": _warnings(batch, family, _is_beyond(batch, low, high)),
+        "warnings": _warnings(batch, family, is_infinite),
     }
 
 
-def _is_beyond(batch: _Batch, low: student.Floats, high: student.Floats) -> NDArray[np.bool_]:
-    """Of each comparison whether something of it is larger than any number."""
-    stds = [[one.summaries[batch.index].std for one in pair] for pair in batch.pairs]
-    found: NDArray[np.bool_] = np.isinf(low) | np.isinf(high) | np.isinf(stds).any(1)
-    return found
+def _warnings(batch: _Batch, family: _Family, is_infinite: NDArray[np.bool_]) -> list[tuple[str, ...]]:
+    """The warnings of each comparison, those about its seeds first.
 
-
-def _warnings(batch: _Batch, family: _Family, is_beyond: NDArray[np.bool_]) -> list[tuple[str, ...]]:
-    """Of each comparison, those about its seeds first."""
+    Args:
+        is_infinite: whether a spread or an end of the interval is larger than any number.
+    """
     groups, is_certain, is_constant = batch.groups, batch.is_certain(), batch.groups.is_constant()
     can_decide = any(family.can_decide[place] for place in batch.places.tolist())
     of_metric = batch.warnings if family.has_orders else (*batch.warnings, noise_warnings.NO_ORDERS)
@@ -310,4 +315,6 @@ def _warnings(batch: _Batch, family: _Family, is_beyond: NDArray[np.bool_]) -> l
             found.append((noise_warnings.HIDDEN_SPREAD, *of_test))
         else:
             found.append((noise_warnings.ONE_DIFFERENCE, *of_test) if has_one_difference[i] else of_test)
-    return [(noise_warnings.BEYOND, *own) if beyond else own for own, beyond in zip(found, is_beyond, strict=True)]
+    return [
+        (noise_warnings.BEYOND, *own) if infinite else own for own, infinite in zip(found, is_infinite, strict=True)
+    ]

@@ -8,7 +8,7 @@ from orchestrator.results.study import Study
 from trainables.metric import Metric
 
 BETTER: Final = 0.05
-"""By which share of a floor a metric must stay below it."""
+"""The share of a floor by which a metric must stay below it."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,8 @@ def of_study(study: Study, metrics: Sequence[Metric]) -> list[BesideFloor]:
     floors = floors_of(metrics)
     found: list[BesideFloor] = []
     for condition in study.conditions if floors else ():
-        names = {name for one in study.of(condition) for name in one.metrics if _is_asked(name, floors)}
+        reported = {name for replicate in study.of(condition) for name in replicate.metrics}
+        names = {name for name in reported if name.partition("@")[0] in (*floors, *floors.values())}
         means = {name: summary.mean for name in sorted(names) if (summary := study.summary(condition, name))}
         found += beside_floors(condition, means, floors)
     return found
-
-
-def _is_asked(name: str, floors: Mapping[str, str]) -> bool:
-    metric = name.partition("@")[0]
-    return metric in floors or metric in floors.values()

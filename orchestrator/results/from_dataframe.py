@@ -1,12 +1,13 @@
 """A study from a table of results: one row a run."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final
 
-from orchestrator.results.made_elsewhere import STATES, Run, parts_of_condition, study_of
+from orchestrator.results.config_columns import PREFIX
+from orchestrator.results.foreign_study import STATES, WORDS, Run, parts_of_condition, study_of
 from orchestrator.results.study import Replicate, Study
 from search_spaces.sweep import Objective
 from search_spaces.value_lists import is_list
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
 
 PLACE: Final = ("condition", "seed", "state", "metrics")
-OWN: Final = tuple(one for one in fields(Replicate) if one.name not in PLACE)
-"""Fields that have a column in what `Study.to_dataframe` gives."""
+OWN: Final = {field.name: field.type for field in fields(Replicate) if field.name not in PLACE}
+"""Fields that have a column in what `Study.to_dataframe` gives, with their types."""
 
 METRIC: Final = "metric "
 """Before the name of a metric that is called as a field."""
@@ -33,10 +34,11 @@ def read_dataframe(
     test: str,
     description: str,
 ) -> Study:
-    """The study of a table with one row a run; `Study.from_dataframe` says the rest.
+    """The study of a table with one row a run; the arguments are those of `Study.from_dataframe`.
 
     Raises:
-        InputError: if a column is missing or doubled, a column of numbers holds text, or as `made_elsewhere.study_of`.
+        InputError: if a column is missing or doubled, a column of numbers holds text, or the runs make no study
+            (`foreign_study.study_of`).
     """
     if not hasattr(frame, "columns"):
         raise InputError(f"`frame` must be a pandas.DataFrame with one row a run, but got a {type(frame).__name__}.")
@@ -44,36 +46,57 @@ def read_dataframe(
     _check_columns(frame, [*names, seed], objectives)
     columns = {str(name): frame[name].tolist() for name in frame.columns}
     places = [f"row {label}" for label in (frame.index if frame.index.is_unique else range(len(frame)))]
-    own = {one.name: one.type for one in OWN} if {one.name for one in OWN} <= set(columns) else {}
+    own = OWN if OWN.keys() <= columns.keys() else {}  # else a column of such a name is the user's own
     wanted = [objective.metric for objective in objectives]
     metrics: dict[str, list[float]] = {}
     for name in frame.columns:
         metric = str(name)
-        if metric in own or metric in (*names, seed, "state"):
+        if (
+            metric in own
+            or metric in (*names, seed)
+            or metric.lower() == "state"
+            or (own and metric.startswith(PREFIX))
+        ):
             continue
         is_wanted = metric.partition("@")[0] in wanted
         if (numbers := _numbers(columns[metric], metric, places, is_wanted)) is not None:
             plain = " ".join(metric.split())  # headings of spreadsheets have line breaks
             metrics[plain.removeprefix(METRIC) if own else plain] = numbers
+    state_column = next((name for name in columns if name.lower() == "state"), "")
+    states = [WORDS.get(str(state).rpartition(".")[2].lower()) for state in columns.get(state_column, [])]
+    for i, place in enumerate(places):
+        for name in names:
+            if _is_empty(columns[name][i]):
+                raise InputError(f"The column {name!r} must name a condition in every row, but {place} is empty.")
+    if state_column and (unknown := [i for i, state in enumerate(states) if state is None]):
+        i = unknown[0]
+        raise InputError(
+            f"The column {state_column!r} must hold {', '.join(STATES)}, or what W&B, Optuna or MLflow call these, but "
+            f"{places[i]} has {columns[state_column][i]!r}; rename the column if it says something else."
+        )
+    configs = [name for name in columns if own and name.startswith(PREFIX)]
     runs = [
         Run(
             place=place,
-            setting={name: _given(columns[name][i], name, place) for name in names},
+            setting={name: columns[name][i] for name in names},
             seed=columns[seed][i],
             metrics={name: numbers[i] for name, numbers in metrics.items() if not math.isnan(numbers[i])},
-            state=_state(columns["state"][i], place) if "state" in columns else None,
-            fields={name: READ[kind](columns[name][i]) for name, kind in own.items()},
+            state=states[i] if state_column else None,
+            fields={name: _field_value(kind, columns[name][i]) for name, kind in own.items()},
+            config={
+                name.removeprefix(PREFIX): str(columns[name][i]) for name in configs if not _is_empty(columns[name][i])
+            },
         )
         for i, place in enumerate(places)
     ]
     return study_of(runs, sweep, objectives, reference, test, description)
 
 
-def _check_columns(frame: "pandas.DataFrame", named: Sequence[str], objectives: Sequence[Objective]) -> None:
+def _check_columns(frame: "pandas.DataFrame", needed: Sequence[str], objectives: Sequence[Objective]) -> None:
     known = [str(name) for name in frame.columns]
     if doubled := sorted({name for name in known if known.count(name) > 1}):
         raise InputError(f"Each column must have a name of its own, but two are called {doubled[0]!r}.")
-    for name in named:
+    for name in needed:
         if name not in known:
             raise InputError(f"There must be a column {name!r}; the columns are {', '.join(known) or 'none'}.")
     for objective in objectives if is_list(objectives) else [objectives]:
@@ -82,7 +105,7 @@ def _check_columns(frame: "pandas.DataFrame", named: Sequence[str], objectives: 
 
 
 def _numbers(values: Sequence[Any], name: str, places: Sequence[str], is_wanted: bool) -> list[float] | None:
-    """The column as numbers, NaN where it says nothing; None for a column of text, which is no metric.
+    """The column as numbers, NaN where a cell is empty; None for a column of text, which is no metric.
 
     Raises:
         InputError: if it holds numbers and text, or is an objective and holds text.
@@ -98,7 +121,7 @@ def _numbers(values: Sequence[Any], name: str, places: Sequence[str], is_wanted:
 
 
 def _number(value: Any) -> float | None:
-    """NaN for an empty cell; None for text and for yes and no."""
+    """A cell as a number, NaN where it is empty; None for text and for yes and no."""
     if _is_empty(value):
         return math.nan
     if not isinstance(value, Real) or isinstance(value, bool):
@@ -115,32 +138,9 @@ def _is_empty(value: Any) -> bool:
     return bool(pandas.api.types.is_scalar(value) and pandas.isna(value))
 
 
-def _given(value: Any, name: str, place: str) -> Any:
-    if _is_empty(value):
-        raise InputError(f"The column {name!r} must name a condition in every row, but {place} is empty.")
-    return value
-
-
-def _state(value: Any, place: str) -> Any:
-    if value not in STATES:
-        raise InputError(
-            f"The column 'state' must hold {', '.join(STATES)}, but {place} has {value!r}; rename the column if it "
-            "says something else."
-        )
-    return value
-
-
-def _set(value: Any) -> frozenset[str]:
-    return frozenset(value) if isinstance(value, frozenset | set | list | tuple) else frozenset()
-
-
-def _plain(kind: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What turns a cell into a `kind`, and an empty one into its zero: files of text keep no empty text."""
-    return lambda value: kind() if _is_empty(value) else kind(value)  # type: ignore[call-arg]
-
-
-READ: Final[Mapping[Any, Callable[[Any], Any]]] = {
-    **{kind: _plain(kind) for kind in (str, bool, int, float)},
-    frozenset[str]: _set,
-}
-"""What reads a cell, by the type of the field."""
+def _field_value(kind: Any, value: Any) -> Any:
+    """A cell as a value of the type `kind` of its field; an empty one is its zero: files of text keep no empty text."""
+    if kind == frozenset[str]:
+        names = value.split() if isinstance(value, str) else value  # a file of text has them so
+        return frozenset(names) if isinstance(names, frozenset | set | list | tuple) else frozenset()
+    return kind() if _is_empty(value) else kind(value)

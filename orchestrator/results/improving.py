@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from orchestrator.results.study import Study
-from orchestrator.results.validations import ValidationCurve, foreseeing
+from orchestrator.results.validations import SeedCurve, foreseeing
 from orchestrator.statistics.improving import Ending, ending
 from trainables.metric import Best
 
@@ -34,7 +34,7 @@ def change_of(study: Study, condition: str, metric: str, evaluation: str) -> flo
 
 
 def _ending(study: Study, condition: str, selecting: Best) -> Ending:
-    curves: Sequence[ValidationCurve] = study.validations.of(condition, selecting.metric)
+    curves: Sequence[SeedCurve] = study.validations.of(condition, selecting.metric)
     num_complete = sum(one.state == "complete" for one in study.of(condition))
     points = [list(zip(one.steps, one.values, strict=True)) for one in curves]
     return ending(points if len(points) == num_complete else [], selecting.direction)

@@ -1,16 +1,11 @@
 """Errors of single test items under each seed, as replicates kept them."""
 
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from trainables.errors import InputError
 from trainables.item_errors import Item
-
-if TYPE_CHECKING:
-    from orchestrator.results.study import Study
 
 
 class ItemKey(NamedTuple):
@@ -58,11 +53,11 @@ class ItemErrors:
         return cls(tuple(places), tuple(errors))
 
     def of_conditions(self, names: Collection[str]) -> "ItemErrors":
-        """Those of these conditions alone."""
+        """The errors of these conditions alone."""
         return ItemErrors(self.test_sets, tuple(one for one in self.errors if one.condition in names))
 
     def joined(self, other: "ItemErrors") -> "ItemErrors":
-        """With what only `other` has."""
+        """These errors, and those of replicates that only `other` has."""
         known = {(one.condition, one.seed) for one in self.errors}
         new = [one for one in other.errors if (one.condition, one.seed) not in known]
         test_sets = tuple(dict.fromkeys((*self.test_sets, *other.test_sets)))
@@ -71,7 +66,7 @@ class ItemErrors:
         return ItemErrors(test_sets, (*self.errors, *added))
 
     def metrics(self, condition: str, evaluation: str) -> Mapping[str, str]:
-        """What the condition has errors by item of under an evaluation: recorded names by name without evaluation."""
+        """The metrics of an evaluation that the condition has by item: recorded names by name without evaluation."""
         names = {one.metric: one.metric.partition("@") for one in self._by_condition.get(condition, ())}
         return {name: whole for whole, (name, _, of) in names.items() if of == evaluation}
 
@@ -85,23 +80,3 @@ class ItemErrors:
         for one in self.errors:
             found.setdefault(one.condition, []).append(one)
         return found
-
-
-def check_sums(study: "Study") -> None:
-    """That the errors of each replicate add up to its metric.
-
-    Raises:
-        InputError: where they do not, so that they are of something else.
-    """
-    replicates = {(one.condition, one.seed): one for one in study.replicates}
-    for one in study.items.errors:
-        replicate = replicates.get((one.condition, one.seed))
-        if replicate is None or one.metric not in replicate.metrics:
-            continue
-        rate = sum(one.errors) / sum(item.length for item in study.items.test_sets[one.test_set])
-        if not math.isclose(rate, replicate.metrics[one.metric], rel_tol=1e-6, abs_tol=1e-12):
-            raise InputError(
-                f"Errors by item must add up to the metric, but those of {one.metric} of {one.condition}, seed "
-                f"{one.seed}, come to {rate:.8g}, and the metric is {replicate.metrics[one.metric]:.8g}; report errors "
-                "and lengths whose sums have it as their ratio."
-            )

@@ -1,15 +1,15 @@
-"""What a difference owes to seeds and to test items together."""
+"""What a difference owes to seeds and to test items together, and whether errors by item add up."""
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from orchestrator.results.item_errors import ReplicateErrors
 from orchestrator.results.study import Study
 from orchestrator.statistics import over_groups, student
 from orchestrator.statistics.equivalence import Difference
+from trainables.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,10 @@ def over_items(study: Study, a: Place, b: Place, is_paired: bool) -> Iterator[Ov
         if len(groups) < 2:  # one speaker says nothing of others
             continue
         lengths = np.bincount(of_group, [one.length for one in items]).astype(np.float64)
-        tables = [_table(part, of_group, len(groups)) for part in (first, second)]
+        tables = [  # errors (seeds, groups)
+            np.array([np.bincount(of_group, part[seed].errors, len(groups)) for seed in sorted(part)], np.float64)
+            for part in (first, second)
+        ]
         both = over_groups.of_difference(tables[0], tables[1], lengths, is_paired)
         rates = [table.sum(1) / lengths.sum() for table in tables]
         seeds = student.of_paired_difference(*rates) if is_paired else student.of_unpaired_difference(*rates)
@@ -73,6 +76,21 @@ def over_items(study: Study, a: Place, b: Place, is_paired: bool) -> Iterator[Ov
         )  # fmt: skip
 
 
-def _table(by_seed: Mapping[int, ReplicateErrors], of_group: NDArray[np.intp], num: int) -> NDArray[np.float64]:
-    """Errors (seeds, groups)."""
-    return np.array([np.bincount(of_group, by_seed[seed].errors, num) for seed in sorted(by_seed)])
+def check_sums(study: Study) -> None:
+    """Checks that the errors of each replicate add up to its metric.
+
+    Raises:
+        InputError: where they do not, so that they are of something else.
+    """
+    replicates = {(replicate.condition, replicate.seed): replicate for replicate in study.replicates}
+    for own in study.items.errors:
+        replicate = replicates.get((own.condition, own.seed))
+        if replicate is None or own.metric not in replicate.metrics:
+            continue
+        rate = sum(own.errors) / sum(item.length for item in study.items.test_sets[own.test_set])
+        if not math.isclose(rate, replicate.metrics[own.metric], rel_tol=1e-6, abs_tol=1e-12):
+            raise InputError(
+                f"Errors by item must add up to the metric, but those of {own.metric} of {own.condition}, seed "
+                f"{own.seed}, come to {rate:.8g}, and the metric is {replicate.metrics[own.metric]:.8g}; report errors "
+                "and lengths whose sums have it as their ratio."
+            )

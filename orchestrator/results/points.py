@@ -43,7 +43,7 @@ def counterpart(evaluation: str, own: Collection[str]) -> str:
 
 
 def columns_of(metrics: Sequence[str], reported: Collection[str]) -> dict[str, list[str]]:
-    """By evaluation, under which of the `reported` names each of the objectives' metrics stands; "" is without one.
+    """The `reported` name of each of the objectives' metrics, by evaluation; "" is without one.
 
     A metric that an evaluation reports of no replicate at all is the replicate's own, such as a cost of training. An
     evaluation that reports none of the metrics is not asked for them.
@@ -90,14 +90,10 @@ def centres(points: Sequence[Point]) -> NDArray[np.float64]:
     Where nothing varies it is the first value: the rounding of a mean of three and of a mean of five would otherwise
     let one of two equal constants dominate the other.
     """
-    return np.array([[_centre(point, i) for i in range(len(point.summaries))] for point in points])
+    pairs = [zip(point.summaries, point.values, strict=True) for point in points]
+    return np.array([[values[0] if summary.std == 0 else summary.mean for summary, values in own] for own in pairs])
 
 
 def sizes(points: Sequence[Point]) -> NDArray[np.float64]:
-    """The largest size of the values that each of `centres` is of."""
+    """The largest absolute value behind each of `centres`, a row a point and a column an objective."""
     return np.array([[max(map(abs, column)) for column in point.values] for point in points])
-
-
-def _centre(point: Point, i: int) -> float:
-    summary = point.summaries[i]
-    return point.values[i][0] if summary.std == 0 else summary.mean

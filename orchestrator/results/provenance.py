@@ -1,9 +1,10 @@
-"""Where a study's results came from, as its runs in MLflow say."""
+"""Where a study's results came from."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from orchestrator.results.study import Study
+from search_spaces.redaction import without_secrets
 
 
 @dataclass(frozen=True)
@@ -33,18 +34,18 @@ class StudyProvenance:
 
 
 def provenance_in(study: Study) -> StudyProvenance:
-    """What the replicates themselves say of it."""
+    """The provenance as far as the replicates themselves say it."""
     replicates = study.replicates
     return StudyProvenance(
-        commits=(),
+        commits=_distinct(origin.commit for origin in study.origins.values()),
         code_versions=_distinct(replicate.code_version for replicate in replicates),
-        packages=(),
-        commands=(),
+        packages=_distinct(origin.packages for origin in study.origins.values()),
+        commands=_distinct(without_secrets(origin.command) for origin in study.origins.values()),
         hosts=_distinct(replicate.host for replicate in replicates),
         devices=_distinct(replicate.device for replicate in replicates),
         fingerprints=_distinct(replicate.data_fingerprint for replicate in replicates),
         seeds=tuple(dict.fromkeys(replicate.seed for replicate in replicates)),
-        configs={},
+        configs=study.configs,
         diffs={},
     )
 
@@ -54,7 +55,7 @@ def _distinct(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def with_short_diffs(provenance: StudyProvenance, num_characters: int) -> StudyProvenance:
-    """The same with the first `num_characters` of all diffs together, and a note of what that leaves out."""
+    """The provenance with the first `num_characters` of all diffs together, and a note of what that leaves out."""
     total = sum(map(len, provenance.diffs.values()))
     if total <= num_characters:
         return provenance

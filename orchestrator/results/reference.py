@@ -1,11 +1,12 @@
-"""The one condition that all others of a study are held against."""
+"""What a sweep asks of a study: the condition that all others are held against, and the configs as recorded."""
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from orchestrator.results.named import condition_named
+from orchestrator.results.lookup import find_condition
+from orchestrator.results.question import Question, config_texts
 from orchestrator.results.study import Study
 from search_spaces.known_names import known_names
 from search_spaces.settings import declared_name, text_of
@@ -27,6 +28,37 @@ class Reference:
     note: str = ""
 
 
+def recorded_question(sweep: Sweep, study: Study, reference: str | None = None) -> Question:
+    """What `sweep` asks of what is recorded in `study`, with the reference of `find_reference`.
+
+    A listed condition that is not recorded itself, but with settings, is there under those names. What was recorded
+    under an older declaration counts as it was recorded, not as it is declared now.
+
+    Args:
+        reference: a condition's name; see `find_reference`.
+
+    Raises:
+        InputError: if the study has no condition of the reference's name, or several with settings.
+    """
+    plain, found = Question.of(sweep), find_reference(sweep, study, reference)
+    configs, settings = dict(plain.configs), dict(plain.settings)
+    logged = {name: config_texts(config) for name, config in study.configs.items()}
+    for condition in sweep.conditions:
+        name = condition.name
+        if name in study.conditions:
+            own = configs[name]
+            if own.keys() == {"condition"}:  # of a sweep whose code is not loaded, the name of a condition is all
+                configs[name] = logged.get(name, {})
+            elif plain.claims:  # nothing else looks into configs
+                configs[name] = {**own, **logged.get(name, {})}
+        elif given := with_settings(condition, sweep, study):
+            configs.pop(name)
+            settings.pop(name, None)
+            configs |= {recorded_name: logged.get(recorded_name, {}) for recorded_name in given}
+            settings |= given
+    return replace(plain, reference=found.name, configs=configs, settings=settings, reference_note=found.note)
+
+
 def find_reference(sweep: Sweep, study: Study, asked: str | None = None) -> Reference:
     """The reference that was `asked` for; else the declared one, or the only condition that is it with settings.
 
@@ -37,7 +69,7 @@ def find_reference(sweep: Sweep, study: Study, asked: str | None = None) -> Refe
         InputError: if the study has no condition of the name asked for, or several with settings.
     """
     if asked is not None:
-        return Reference(condition_named(study, asked))
+        return Reference(find_condition(study, asked))
     if not sweep.reference:
         return Reference("")
     complete = {replicate.condition for replicate in study.replicates if replicate.state == "complete"}
@@ -45,13 +77,23 @@ def find_reference(sweep: Sweep, study: Study, asked: str | None = None) -> Refe
         return Reference(sweep.reference)
     (declared,) = (c for c in sweep.conditions if c.name == sweep.reference)
     found = [name for name in with_settings(declared, sweep, study) if name in complete]
-    return _chosen(sweep.reference, found)
+    if not found:
+        return Reference(sweep.reference)
+    if len(found) == 1:
+        note = f"The reference is {found[0]}; {sweep.reference} is recorded with these settings only."
+        return Reference(found[0], note)
+    names = known_names(found, most=MOST_NAMED)
+    note = (
+        f"Nothing is compared with the reference, for {sweep.reference} is recorded with several settings: {names}. "
+        f"Choose one by --reference {shlex.quote(found[0])}, or show less by --where PATH=VALUE."
+    )
+    return Reference("", note)
 
 
 def with_settings(condition: Condition, sweep: Sweep, study: Study) -> dict[str, Mapping[str, str]]:
     """The recorded conditions that are `condition` with settings, and their settings as text by config path.
 
-    Those with its own settings where it has some, else with any.
+    Where `condition` has settings of its own, only recorded conditions with the same ones count.
     """
     own = {path: text_of(value) for path, value in condition.settings.items()}
     others = {name for c in sweep.conditions for name in (c.name, c.declared)}
@@ -64,21 +106,8 @@ def with_settings(condition: Condition, sweep: Sweep, study: Study) -> dict[str,
 
 
 def _in_older_name(name: str, declared: str) -> dict[str, str]:
-    """What a name of an earlier version says: it has `,PATH=VALUE` of each setting behind `declared`."""
+    """The settings in a condition's name as an earlier version wrote it: `declared,PATH=VALUE,PATH=VALUE`."""
     if not name.startswith(f"{declared},"):
         return {}
     parts = name.removeprefix(f"{declared},").split(",")
     return {path: text for path, sign, text in (part.partition("=") for part in parts) if sign}
-
-
-def _chosen(declared: str, found: list[str]) -> Reference:
-    if not found:
-        return Reference(declared)
-    if len(found) == 1:
-        return Reference(found[0], f"The reference is {found[0]}; {declared} is recorded with these settings only.")
-    names = known_names(found, most=MOST_NAMED)
-    note = (
-        f"Nothing is compared with the reference, for {declared} is recorded with several settings: {names}. "
-        f"Choose one by --reference {shlex.quote(found[0])}, or show less by --where PATH=VALUE."
-    )
-    return Reference("", note)

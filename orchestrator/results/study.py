@@ -1,11 +1,14 @@
 """What a sweep has produced so far: frozen records and the queries on them."""
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from html import escape
+from typing import TYPE_CHECKING, Any, Final, Literal
 
+from orchestrator.results.config_columns import config_columns
 from orchestrator.results.item_errors import ItemErrors
 from orchestrator.results.validations import Validations
 from search_spaces.known_names import known_names
@@ -14,9 +17,15 @@ from trainables.errors import InputError
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
 
+    from orchestrator.results.points import Point
     from orchestrator.results.question import Question
     from orchestrator.statistics.summary import Summary
+    from orchestrator.trained import Trained
     from search_spaces.sweep import Objective
+
+MOST_NAMED: Final = 8
+MOST_SHOWN: Final = 60
+"""Conditions of a text, of ten lines at most, and of a table."""
 
 State = Literal["running", "stopped", "complete", "failed"]
 
@@ -58,15 +67,34 @@ class Replicate:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """What a replicate was begun with.
+
+    Attributes:
+        commit: of the sources; with `+` where files differed.
+        packages: `name==version` of what results depend on.
+        command: the command line.
+    """
+
+    commit: str
+    packages: str
+    command: str
+
+
+@dataclass(frozen=True, repr=False)
 class Study:
     """A sweep's replicates in the order of conditions and seeds.
 
     Attributes:
         updated_ms: when each condition last changed, in milliseconds since 1970, where that is known.
         settings: what `--set` changed, as text by config path, of each condition in which it changed something.
+        configs: of each recorded condition, values as text by config path.
+        origins: by key, in the order in which the replicates were begun, of those of which it is known.
         question: what is asked of results that Ponderay did not make; None where the sweep says it.
         validations: curves by seed of what selects checkpoints; none where they were not read.
         items: errors by test item; none where they were not read.
+        unmirrored: condition and seed of replicates that have ended and that MLflow lacks, as far as it is known
+            without asking.
 
     Example:
         >>> study = notebook.load("asr.demo")  # doctest: +SKIP
@@ -77,9 +105,12 @@ class Study:
     replicates: tuple[Replicate, ...]
     updated_ms: Mapping[str, int] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict, compare=False)
+    origins: Mapping[str, Origin] = field(default_factory=dict, compare=False)
     question: "Question | None" = field(default=None, compare=False)
     validations: Validations = field(default_factory=Validations, compare=False)
     items: ItemErrors = field(default_factory=ItemErrors, compare=False)
+    unmirrored: tuple[tuple[str, int], ...] = field(default=(), compare=False)
 
     @classmethod
     def from_dataframe(
@@ -118,6 +149,31 @@ class Study:
 
         return read_dataframe(frame, objectives, sweep, condition, seed, reference, test, description)
 
+    def __repr__(self) -> str:
+        """At most ten lines: how many replicates of each state the conditions have."""
+        counts = {name: Counter(replicate.state for replicate in self.of(name)) for name in self.conditions}
+        lines = [f"{self.sweep}: {len(self.replicates):,} replicates of {len(counts):,} conditions"]
+        for name, states in list(counts.items())[:MOST_NAMED]:
+            lines.append(f"  {name}: {', '.join(f'{number} {state}' for state, number in states.items())}")
+        if len(counts) > MOST_NAMED:
+            lines.append(f"  and {len(counts) - MOST_NAMED:,} more")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """A notebook's view: a row a condition, with its states and the mean of each metric."""
+        metrics = self.metrics()[:MOST_NAMED]
+        head = "".join(f"<th>{escape(name)}</th>" for name in ("condition", "replicates", *metrics))
+        rows = []
+        for name in self.conditions[:MOST_SHOWN]:
+            states = Counter(replicate.state for replicate in self.of(name))
+            means = (self.summary(name, metric) for metric in metrics)
+            cells = [name, ", ".join(f"{number} {state}" for state, number in states.items())]
+            cells += [f"{mean.mean:.4g} ± {mean.std:.2g}" if mean else "" for mean in means]
+            rows.append(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
+        left = len(self.conditions) - MOST_SHOWN
+        more = f"<p>{left:,} more conditions; <code>to_dataframe()</code> has all.</p>" if left > 0 else ""
+        return f"<table><caption>{escape(self.sweep)}</caption><tr>{head}</tr>{''.join(rows)}</table>{more}"
+
     @property
     def conditions(self) -> tuple[str, ...]:
         """Names in the order of their first replicate."""
@@ -144,8 +200,10 @@ class Study:
             replicates=replicates,
             updated_ms=updated_ms,
             settings=settings,
+            configs={name: config for name, config in self.configs.items() if name in names},
             validations=self.validations.of_conditions(names),
             items=self.items.of_conditions(names),
+            unmirrored=tuple(one for one in self.unmirrored if one[0] in names),
         )
 
     def with_validations(self, validations: Validations) -> "Study":
@@ -179,6 +237,33 @@ class Study:
         values = self.values(condition, metric)
         return summarise(values) if values else None
 
+    def best(self, metric: str, direction: Literal["minimize", "maximize"] | None = None) -> "Trained":
+        """The condition whose mean over its complete seeds is best, with `config()` and `checkpoint()`.
+
+        The mean of what is best of many looks better than it is; train it again on other seeds before you report it.
+
+        Args:
+            metric: `NAME`, or `NAME@EVALUATION` where several evaluations have it.
+            direction: default: the metric's, as the sweep or its trainable declares it.
+
+        Raises:
+            InputError: if no complete replicate has the metric, several evaluations have it, or its direction is
+                unknown.
+        """
+        from orchestrator.trained import best
+
+        return best(self, metric, direction)
+
+    def trained(self, condition: "str | Point") -> "Trained":
+        """A condition, by its name or as a point of a front, with `config()` and `checkpoint()`.
+
+        Raises:
+            InputError: if there is no such condition, or no replicate of it is complete.
+        """
+        from orchestrator.trained import trained
+
+        return trained(self, condition)
+
     def evaluations(self) -> tuple[str, ...]:
         """Names of evaluations that some replicate has."""
         return tuple(sorted({metric.partition("@")[2] for metric in self.metrics() if "@" in metric}))
@@ -188,15 +273,23 @@ class Study:
         return tuple(dict.fromkeys(metric for replicate in self.replicates for metric in replicate.metrics))
 
     def to_dataframe(self) -> "pandas.DataFrame":
-        """One row a replicate: condition, seed, state, error and the other fields, then a column for each metric.
+        """One row a replicate: condition, seed, state, error and the other fields, config values, then the metrics.
 
-        What a replicate has not reported is NaN. A metric with the name of a field has a column `metric NAME`.
+        Config values have columns `config.PATH`. What a replicate has not reported is NaN. A metric with the name of
+        another column has a column `metric NAME`.
         """
         import pandas
 
         own = [f.name for f in fields(Replicate) if f.name not in ("condition", "seed", "state", "error", "metrics")]
         own = ["condition", "seed", "state", "error", *own]
-        columns = {name: [getattr(replicate, name) for replicate in self.replicates] for name in own}
+        columns: dict[str, list[Any]] = {
+            name: [getattr(replicate, name) for replicate in self.replicates] for name in own
+        }
+        for name, values in config_columns(
+            self.configs, [replicate.condition for replicate in self.replicates]
+        ).items():
+            has_gaps = None in values and all(value is None or type(value) is int for value in values)
+            columns[name] = pandas.array(values, dtype="Int64") if has_gaps else values  # else 8 would become 8.0
         for metric in self.metrics():
             name = f"metric {metric}" if metric in columns else metric
             columns[name] = [replicate.metrics.get(metric, math.nan) for replicate in self.replicates]

@@ -8,7 +8,10 @@ from orchestrator.statistics.shape import may_hide_noise
 
 
 def tied_metrics(study: Study) -> tuple[str, ...]:
-    """Names without an evaluation; each is judged by all its evaluations, by the replicate's own values without any."""
+    """Names, without evaluation, of metrics whose values repeat.
+
+    A metric is judged by the values of all its evaluations; without any, by the replicate's own.
+    """
     columns: dict[str, list[str]] = {}
     for name in study.metrics():
         columns.setdefault(name.partition("@")[0], []).append(name)

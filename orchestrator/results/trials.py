@@ -1,4 +1,4 @@
-"""What a search drew and was told: all that the importance of its parameters is computed from."""
+"""Draws of a search and their values: all that the importance of its parameters is computed from."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from search_spaces.distributions import Scalar
 
 @dataclass(frozen=True)
 class Trial:
-    """A condition of which the search was told.
+    """A condition whose values the search knows.
 
     Attributes:
         drawn: for each parameter what Optuna drew; of an exponential range that is the quantile, from 0 to 1.
@@ -22,7 +22,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Trials:
-    """Those trials of a search whose values are finite numbers.
+    """The trials of a search whose values are finite numbers.
 
     Attributes:
         objectives: names of metrics.
@@ -37,5 +37,5 @@ class Trials:
     notes: tuple[str, ...] = ()
 
     def of_conditions(self, names: Collection[str]) -> "Trials":
-        """Those of these conditions alone."""
+        """The trials of these conditions alone."""
         return replace(self, trials=tuple(trial for trial in self.trials if trial.condition in names))

@@ -71,7 +71,11 @@ def varied(study: Study, question: Question, metric: str, path: str) -> Varied |
         metric: a name, which is taken as fronts and comparisons take an objective's (`points.columns_of`), or
             `NAME@EVALUATION`.
     """
-    columns = _columns(study, metric)
+    evaluation = metric.partition("@")[2]
+    if evaluation:
+        columns = {evaluation: metric}
+    else:
+        columns = {name: column for name, (column,) in columns_of([metric], study.metrics()).items()}
     points = [one for one in _points(question.configs, columns) if _values(study, one, columns)]
     series = []
     for group in _groups(points, path):
@@ -82,18 +86,10 @@ def varied(study: Study, question: Question, metric: str, path: str) -> Varied |
     return Varied(path, metric, tuple(series), _references(study, question.reference, points, columns, path))
 
 
-def _columns(study: Study, metric: str) -> Mapping[str, str]:
-    """By evaluation, under which name replicates have the metric; "" is without an evaluation."""
-    evaluation = metric.partition("@")[2]
-    if evaluation:
-        return {evaluation: metric}
-    return {name: column for name, (column,) in columns_of([metric], study.metrics()).items()}
-
-
 def _references(
     study: Study, reference: str, points: Sequence[_Point], columns: Mapping[str, str], path: str
 ) -> tuple[Series, ...]:
-    """One for each evaluation in which the reference and a drawn point are tested."""
+    """A series of the reference for each evaluation in which it and a drawn point are tested."""
     found = [point for point in points if point.condition == reference and path not in _numbers(point)]
     if path.startswith(f"{EVALUATIONS}."):
         found = found[:1]  # the series go through evaluations

@@ -35,17 +35,17 @@ def fits(resources: ResolvedResources, live: Sequence[ResolvedResources], capaci
     """
     if not live:
         return resources.min_cpus <= capacity.num_cpus and resources.min_gpus <= capacity.num_gpus
-    num_cpus = sum(one.num_cpus for one in live) + resources.num_cpus
-    num_gpus = sum(one.num_gpus for one in live) + resources.num_gpus
-    has_workers = any(one.num_workers for one in [*live, resources])
+    num_cpus = sum(needs.num_cpus for needs in live) + resources.num_cpus
+    num_gpus = sum(needs.num_gpus for needs in live) + resources.num_gpus
+    has_workers = any(needs.num_workers for needs in [*live, resources])
     queue = 0 if has_workers else resources.num_cpus
     return num_cpus <= capacity.num_cpus + queue and num_gpus <= capacity.num_gpus
 
 
 def leaves_room(resources: ResolvedResources, running: Sequence[ResolvedResources], capacity: Capacity) -> bool:
     """Whether work that takes `resources` has a place beside what runs; what queues for its turn has none."""
-    num_cpus = sum(one.num_cpus for one in running) + resources.min_cpus
-    num_gpus = sum(one.num_gpus for one in running) + resources.min_gpus
+    num_cpus = sum(needs.num_cpus for needs in running) + resources.min_cpus
+    num_gpus = sum(needs.num_gpus for needs in running) + resources.min_gpus
     return num_cpus <= capacity.num_cpus and num_gpus <= capacity.num_gpus
 
 

@@ -1,11 +1,10 @@
 """The conditions and seeds that a sweep wants: where they come from, how many there are to be, and their means."""
 
 import math
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Final, Protocol
+from typing import Protocol
 
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.capacity import Capacity
@@ -14,12 +13,9 @@ from orchestrator.scheduler.pruning import KEPT, is_pruned
 from orchestrator.scheduler.recorder import Recorder
 from orchestrator.scheduler.task import Task, TaskList
 from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.statistics import group_sequential
 from orchestrator.statistics.summary import exact_mean
 from search_spaces.sweep import Condition
-
-FRONT_EVERY_S: Final = 2.0
-MOST_OF_FRONT: Final = 6
-"""So many conditions of the front are shown."""
 
 
 class ConditionSource(Protocol):
@@ -55,7 +51,7 @@ class ListedConditions:
         self._left = list(conditions)
 
     def more(self) -> Sequence[Condition]:
-        """All of them, once."""
+        """All listed conditions, once."""
         given, self._left = self._left, []
         return given
 
@@ -137,8 +133,6 @@ class Conditions:
         self._recorder, self._view = recorder, view
         self._new: dict[str, WantedCondition] = {}
         self._pruning: dict[str, WantedCondition] = {}
-        self._means: dict[str, Sequence[float]] = {}
-        self._front_shown_s = -FRONT_EVERY_S
         self.by_name: dict[str, WantedCondition] = {}
         self.is_decided = factory.sweep.sequential is None
 
@@ -176,17 +170,17 @@ class Conditions:
         return tasks
 
     def decide_by_first_seeds(self) -> Collection[WantedCondition]:
-        """Has a pruned search decide which conditions get their other seeds, and returns those of which it did.
+        """Has a pruned search decide which conditions get their other seeds, and returns the decided ones.
 
-        A condition whose first seed failed gets none: it can never be whole. One of which an earlier driver has begun
-        others keeps them, also where Optuna's database was lost meanwhile.
+        A condition whose first seed failed gets none: it can never be whole. A condition of which an earlier driver has
+        begun other seeds keeps them, also where Optuna's database was lost meanwhile.
         """
         for name, wanted in self._pruning.items():
             tasks = self._tasks.of(name)
             if not (wanted.is_undecided and tasks and tasks[0].state == "complete"):
                 continue
             known = self._recorder.known
-            has_begun = name in known.conditions and any(one.seed != tasks[0].seed for one in known.of(name))
+            has_begun = name in known.conditions and any(other.seed != tasks[0].seed for other in known.of(name))
             first = self._mean_of(wanted.condition, [self._recorder.replicate(tasks[0])]) or {}
             wanted.decision = self._source.decide(wanted.condition, first, has_begun)
             wanted.is_undecided = not wanted.decision  # while the decision cannot be stored
@@ -198,8 +192,6 @@ class Conditions:
 
     def decide_by_comparison(self) -> Collection[WantedCondition]:
         """Says anew, from all that ended so far, how many seeds each condition is to have."""
-        from orchestrator.statistics.group_sequential import wanted as wanted_seeds
-
         sweep = self._factory.sweep
         assert sweep.sequential is not None
         values: dict[tuple[str, int], Sequence[float] | None] = {}
@@ -207,10 +199,12 @@ class Conditions:
             if task.condition and task.has_ended:
                 metrics = self._recorder.replicate(task).metrics if task.state == "complete" else {}
                 objectives = self._factory.objective_names(task.condition)
-                found = [metrics.get(name, math.nan) for name in objectives] if metrics else None
-                values[task.condition.name, task.seed] = found
+                means = [metrics.get(name, math.nan) for name in objectives] if metrics else None
+                values[task.condition.name, task.seed] = means
         names = list(self.by_name)
-        progress = wanted_seeds(sweep.sequential, names, sweep.reference, sweep.objectives, sweep.seeds, values)
+        progress = group_sequential.wanted(
+            sweep.sequential, names, sweep.reference, sweep.objectives, sweep.seeds, values
+        )
         self.is_decided = progress.is_final
         for name, wanted in self.by_name.items():
             wanted.num_seeds, wanted.decision = progress.num_seeds[name], progress.decisions[name]
@@ -222,7 +216,7 @@ class Conditions:
             self._announce(name)
 
     def close(self, name: str) -> None:
-        """Writes the means of a condition, tells the search and shows the front, once all its replicates have ended."""
+        """Writes the means of a condition and tells the search, once all its replicates have ended."""
         wanted, tasks = self.by_name[name], self._tasks.of(name)
         if wanted.is_closed or len(tasks) < wanted.num_seeds or not all(task.has_ended for task in tasks):
             return
@@ -234,10 +228,7 @@ class Conditions:
         replicates = [self._recorder.replicate(task) for task in tasks]
         if any(replicate.is_lost for replicate in replicates):
             return  # another run may complete it, and a search could never take back what it was told
-        means = self._mean_of(wanted.condition, replicates)
-        self._source.tell(wanted.condition, means)
-        if means and not is_pruned(wanted.decision):
-            self._show_front(name, [means[metric] for metric in self._factory.objective_names(wanted.condition)])
+        self._source.tell(wanted.condition, self._mean_of(wanted.condition, replicates))
 
     def num_to_come(self) -> float:
         """Replicates that a search will want beyond its tasks, if it prunes as it has pruned so far."""
@@ -268,23 +259,4 @@ class Conditions:
         common = set.intersection(*(set(replicate.metrics) for replicate in replicates))
         if not common.issuperset(self._factory.objective_names(condition)):
             return None
-        return {name: exact_mean([one.metrics[name] for one in replicates]) for name in sorted(common)}
-
-    def _show_front(self, name: str, means: Sequence[float]) -> None:
-        """Shows which finished conditions no other beats in the means of all objectives, by the first objective."""
-        self._means[name] = means
-        if len(self._means) < 2 or time.monotonic() - self._front_shown_s < FRONT_EVERY_S:
-            return  # of a thousand conditions that were there already each would compute the front anew
-        from orchestrator.pareto.front import non_dominated
-
-        self._front_shown_s = time.monotonic()
-        objectives = self._factory.sweep.objectives
-        marks = non_dominated(list(self._means.values()), objectives)
-        sign = -1 if objectives[0].direction == "maximize" else 1
-        best = [name for name, is_on_front in zip(self._means, marks, strict=True) if is_on_front]
-        best.sort(key=lambda name: sign * self._means[name][0])
-        lines = []
-        for name in best[:MOST_OF_FRONT]:
-            pairs = zip(objectives, self._means[name], strict=True)
-            lines.append(f"{name}: {', '.join(f'{objective.metric} {mean:.4g}' for objective, mean in pairs)}")
-        self._view.front(lines)
+        return {name: exact_mean([replicate.metrics[name] for replicate in replicates]) for name in sorted(common)}

@@ -12,11 +12,9 @@ from orchestrator.environment.settings import Settings
 from orchestrator.journal.lines import Record
 from orchestrator.journal.summary import JournalSummary
 from orchestrator.results.study import Replicate, Study
-from orchestrator.scheduler.retry import is_settled
-from orchestrator.scheduler.task import Task, journals
+from orchestrator.scheduler.task import Task, is_settled, journals
 from orchestrator.scheduler.task_factory import TaskFactory
-from orchestrator.tracking.load import in_runs_folder, load_study
-from orchestrator.tracking.sqlite_reader import num_finished
+from orchestrator.tracking.load import in_runs_folder, load_study, num_mirrored
 from search_spaces.known_names import known_names
 from search_spaces.names import condition_name_of
 from search_spaces.sweep import Condition, Sweep
@@ -64,7 +62,9 @@ class EarlierResults:
         self._check_name(task)
         known = self.by_key.get(task.work.key)
         _check_evaluations(task, journal.asked_for | (known.evaluations if known else frozenset()))
-        versions = set(journal.versions) | ({known.code_version} if known and known.code_version else set())
+        # What failed before it reported has left nothing that could be mixed; its mended code is what is asked for.
+        is_result = known is not None and known.state != "failed" and known.code_version
+        versions = set(journal.versions) | ({known.code_version} if known and is_result else set())
         trained = dict.fromkeys(versions, task.work.label)
         if task.condition:  # it will be compared with the others of its study, which have the same trainable
             labels = {version: f"{other.condition} seed {other.seed}" for version, other in self._by_version.items()}
@@ -152,11 +152,8 @@ def finished_replicates(factory: TaskFactory, accept_code: bool) -> tuple[Replic
     sweep, settings = factory.sweep, factory.settings
     if sweep.search or sweep.sequential or settings.storage:
         return ()
-    num_mirrored = num_finished(settings.tracking_uri, sweep.name)
-    study = in_runs_folder(sweep.name, settings) if num_mirrored else None
+    study = in_runs_folder(sweep.name, settings)
     if study is None or len(study.replicates) < sweep.num_conditions() * len(sweep.seeds):
-        return ()
-    if len(study.replicates) != num_mirrored:  # the driver has still to write it into MLflow
         return ()
     factory = under_recorded_names(factory, study)
     tasks: dict[str, Task] = {}
@@ -176,7 +173,8 @@ def finished_replicates(factory: TaskFactory, accept_code: bool) -> tuple[Replic
         if known is None or not is_recorded(known, journal, task) or task.work.lacking(known.metrics):
             return ()
         complete.append(known)
-    return tuple(complete)
+    is_mirrored = num_mirrored(sweep.name, settings) == len(study.replicates)
+    return tuple(complete) if is_mirrored else ()  # the driver has still to write it into MLflow
 
 
 def under_recorded_names(factory: TaskFactory, known: Study) -> TaskFactory:
@@ -220,7 +218,9 @@ def check_retry(sweep: Sweep, settings: Settings, retry: Collection[str]) -> tup
     if not retry:
         return ()
     study = load_study(sweep.name, settings)
-    failed = {one.condition for one in study.replicates if one.state == "failed" and one.seed in sweep.seeds}
+    of_sweep = [one for one in study.replicates if one.seed in sweep.seeds]
+    failed = {one.condition for one in of_sweep if one.state == "failed"}
+    stopped = {one.condition for one in of_sweep if one.state in ("stopped", "running")}  # in an earlier `--retry`
     known = [*dict.fromkeys((*(condition.name for condition in sweep.conditions), *study.conditions))]
     declared = {condition.declared: condition.name for condition in sweep.conditions}
     chosen = tuple(name if name in known else declared.get(name, name) for name in retry)
@@ -228,7 +228,7 @@ def check_retry(sweep: Sweep, settings: Settings, retry: Collection[str]) -> tup
         if name not in known:
             names = known_names(known, name)
             raise InputError(f"{sweep.name} has no condition {name!r} to try again; there are {names}.")
-        if name not in failed:
+        if name not in failed | stopped and not stopped.intersection(chosen):
             others = known_names(one for one in known if one in failed) if failed else "no condition"
             raise InputError(f"{name!r} has no failed replicate to try again; {others} has.")
     return chosen

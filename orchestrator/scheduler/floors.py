@@ -15,7 +15,7 @@ def of_prerequisites(factory: TaskFactory) -> list[BesideFloor]:
         InputError: if the data that they are named by cannot be read.
     """
     sweep = factory.sweep
-    floors = {one.name: floors_of(load(one.trainable).metrics) for one in sweep.prerequisites}
+    floors = {needed.name: floors_of(load(needed.trainable).metrics) for needed in sweep.prerequisites}
     if not any(floors.values()):
         return []
     tasks = {
@@ -24,7 +24,7 @@ def of_prerequisites(factory: TaskFactory) -> list[BesideFloor]:
         for seed in sweep.seeds
         for name, task in factory.prerequisites(condition, seed).items()
     }
-    found: list[BesideFloor] = []
+    beside: list[BesideFloor] = []
     for name, task in tasks.values():
         records = folder_of(task).records()
         if summarise(records).is_complete(frozenset()):
@@ -33,5 +33,5 @@ def of_prerequisites(factory: TaskFactory) -> list[BesideFloor]:
                 if record["kind"] == "metrics":  # a test of it would say the same again
                     for metric, value in record["metrics"].items():
                         best[metric] = min(value, best.get(metric, value))
-            found += beside_floors(task.work.label, best, floors[name])
-    return found
+            beside += beside_floors(task.work.label, best, floors[name])
+    return beside

@@ -44,23 +44,23 @@ NUM_JUDGES: Final = 256
 SEED: Final = 0
 
 
-def importance(found: Trials) -> Importance:
+def importance(search: Trials) -> Importance:
     """What the trials of a search say, for each of its objectives; the same trials give the same.
 
     Where they are too few, the notes say so.
     """
-    trials, notes = found.trials, list(found.notes)
+    trials, notes = search.trials, list(search.notes)
     if len(trials) < LEAST_TRIALS:
         if trials or not notes:
             notes.append(f"Importance needs {LEAST_TRIALS} complete trials, but there are {len(trials)}.")
-        return Importance(found.sweep, found.objectives, notes=tuple(notes))
+        return Importance(search.sweep, search.objectives, notes=tuple(notes))
     used = [trials[i] for i in subsample(len(trials), MOST_TRIALS)]
     if len(used) < len(trials):
         notes.append(f"{len(used)} of {len(trials):,} trials were used.")
-    spaces = {path: json_to_distribution(text) for path, text in found.distributions.items()}
-    explained = [_explained(used, spaces, i) for i in range(len(found.objectives))]
+    spaces = {path: json_to_distribution(text) for path, text in search.distributions.items()}
+    explained = [_explained(used, spaces, i) for i in range(len(search.objectives))]
     columns = [_shares(used, spaces, i) if share > 0 else {} for i, share in enumerate(explained)]
-    for name, share in zip(found.objectives, explained, strict=True):
+    for name, share in zip(search.objectives, explained, strict=True):
         if math.isnan(share):
             notes.append(f"{name} does not vary, so nothing matters for it.")
         elif share <= 0:
@@ -71,8 +71,8 @@ def importance(found: Trials) -> Importance:
     num_groups = NUM_GROUPS if len(used) <= MOST_LEFT_OUT else 0
     ranges = [_ranges(used, spaces, i, num_groups if column else 0) for i, column in enumerate(columns)]
     return Importance(
-        found.sweep,
-        found.objectives,
+        search.sweep,
+        search.objectives,
         tuple(spaces),
         tuple(tuple(column.get(path) for column in columns) for path in spaces),
         tuple(tuple(column.get(path) for column in ranges) for path in spaces),
@@ -87,9 +87,9 @@ def _ranges(
     trials: Sequence[Trial], spaces: Mapping[str, BaseDistribution], objective: int, num_groups: int
 ) -> dict[str, tuple[float, float]]:
     """Each parameter's lowest and highest share without one group: of few trials one alone may decide."""
-    groups = ([one for i, one in enumerate(trials) if i % num_groups != group] for group in range(num_groups))
-    found = [shares for group in groups if (shares := _shares(group, spaces, objective))]
-    return {path: (min(one[path] for one in found), max(one[path] for one in found)) for path in spaces if found}
+    groups = ([trial for i, trial in enumerate(trials) if i % num_groups != group] for group in range(num_groups))
+    shares = [without for group in groups if (without := _shares(group, spaces, objective))]
+    return {path: (min(s[path] for s in shares), max(s[path] for s in shares)) for path in spaces if shares}
 
 
 def _explained(trials: Sequence[Trial], spaces: Mapping[str, BaseDistribution], objective: int) -> float:
@@ -128,7 +128,7 @@ def _shares(trials: Sequence[Trial], spaces: Mapping[str, BaseDistribution], obj
 
 
 def _even(distribution: BaseDistribution) -> BaseDistribution:
-    """Where the search draws evenly: Optuna's evaluator would take a logarithmic range as an even one."""
+    """The range in which the search draws evenly; Optuna's evaluator would take a logarithmic range for an even one."""
     if isinstance(distribution, FloatDistribution | IntDistribution) and distribution.log:
         return FloatDistribution(math.log(distribution.low), math.log(distribution.high))
     return distribution

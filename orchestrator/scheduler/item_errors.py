@@ -3,7 +3,8 @@
 from typing import Final
 
 from orchestrator.environment.settings import Settings
-from orchestrator.results.item_errors import ItemErrors, check_sums
+from orchestrator.results.item_errors import ItemErrors
+from orchestrator.results.over_items import check_sums
 from orchestrator.results.study import Study
 from orchestrator.scheduler.task import folder_of_replicate
 from trainables.item_errors import Item, file_name, read
@@ -18,14 +19,15 @@ def with_items(study: Study, settings: Settings) -> Study:
     Raises:
         InputError: if a file is none of items, or does not add up to its metric.
     """
-    replicates = [one for one in study.replicates if one.state == "complete" and one.key]
-    found: dict[tuple[str, int, str], tuple[Item, ...]] = {}
-    for one in replicates if len(replicates) <= MOST_REPLICATES else ():
-        with folder_of_replicate(settings, study.sweep, one.key).fetched_artifacts() as folder:
-            for metric in one.metrics:
+    complete = [replicate for replicate in study.replicates if replicate.state == "complete" and replicate.key]
+    items: dict[tuple[str, int, str], tuple[Item, ...]] = {}
+    for replicate in complete if len(complete) <= MOST_REPLICATES else ():
+        with folder_of_replicate(settings, study.sweep, replicate.key).fetched_artifacts() as folder:
+            for metric in replicate.metrics:
                 path = folder / file_name(metric)
                 if path.is_file():
-                    found[one.condition, one.seed, metric] = read(path.read_text(encoding="utf-8"), str(path))
-    whole = study.with_items(ItemErrors.of(found).joined(study.items))
+                    key = replicate.condition, replicate.seed, metric
+                    items[key] = read(path.read_text(encoding="utf-8"), str(path))
+    whole = study.with_items(ItemErrors.of(items).joined(study.items))
     check_sums(whole)
     return whole

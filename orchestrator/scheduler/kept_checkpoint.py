@@ -3,11 +3,10 @@
 from pathlib import Path
 
 from orchestrator.environment.settings import Settings
-from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.journal.packed_folder import kept_open
 from orchestrator.journal.steps import last_complete
-from orchestrator.results.named import condition_named
-from orchestrator.results.study import Replicate, Study
+from orchestrator.results.lookup import find_condition
+from orchestrator.results.study import Study
 from orchestrator.scheduler.task import folder_of_replicate
 from search_spaces.known_names import known_names
 from trainables.errors import InputError
@@ -22,33 +21,21 @@ def kept_checkpoint(study: Study, condition: str, seed: int, evaluation: str | N
     Raises:
         InputError: if there is no such replicate or evaluation, it is not complete, or the checkpoint is gone.
     """
-    condition = condition_named(study, condition)
-    replicate = _complete(study, condition, seed)
-    folder = folder_of_replicate(settings, study.sweep, replicate.key)
-    place = folder.shared or folder.path
-    if not folder.records():
-        raise InputError(f"{place} has no journal; name the PONDERAY_RUNS or PONDERAY_STORAGE that the sweep ran with.")
-    found = _best(folder, condition, evaluation)
-    if found is None:
-        raise InputError(f"The checkpoint of {condition!r} with seed {seed} in {place} is gone or damaged.")
-    return kept_open(found)
-
-
-def _complete(study: Study, condition: str, seed: int) -> Replicate:
+    condition = find_condition(study, condition)
     by_seed = {replicate.seed: replicate for replicate in study.of(condition)}
     if seed not in by_seed:
         raise InputError(f"{condition!r} has no seed {seed}; there are {', '.join(map(str, by_seed))}.")
-    if by_seed[seed].state != "complete":
-        complete = ", ".join(str(one.seed) for one in by_seed.values() if one.state == "complete") or "none"
+    replicate = by_seed[seed]
+    if replicate.state != "complete":
+        complete = ", ".join(str(other.seed) for other in by_seed.values() if other.state == "complete") or "none"
         raise InputError(
             f"The replicate must be complete, but {condition!r} with seed {seed} is {by_seed[seed].state}; complete "
             f"are the seeds {complete}."
         )
-    return by_seed[seed]
-
-
-def _best(folder: ReplicateFolder, condition: str, evaluation: str | None) -> Path | None:
-    """What the replicate's record of its end names as the best; its newest checkpoint where it names none."""
+    folder = folder_of_replicate(settings, study.sweep, replicate.key)
+    place = folder.shared or folder.path
+    if not folder.records():
+        raise InputError(f"{place} has no journal; name the PONDERAY_RUNS or PONDERAY_STORAGE that the sweep ran with.")
     final = last_complete(folder.records())
     if not final:
         raise InputError(
@@ -59,6 +46,10 @@ def _best(folder: ReplicateFolder, condition: str, evaluation: str | None) -> Pa
     if evaluation is not None and evaluation not in products:
         known = known_names(products, evaluation)
         raise InputError(f"{condition!r} has no evaluation {evaluation!r}; there are {known}.")
-    if not products:
-        return folder.newest()
-    return folder.product(products[evaluation] if evaluation is not None else next(iter(products.values())))
+    if products:
+        best = folder.product(products[evaluation] if evaluation is not None else next(iter(products.values())))
+    else:
+        best = folder.newest()
+    if best is None:
+        raise InputError(f"The checkpoint of {condition!r} with seed {seed} in {place} is gone or damaged.")
+    return kept_open(best)

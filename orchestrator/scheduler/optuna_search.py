@@ -21,10 +21,9 @@ from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
-from orchestrator.scheduler.outage import Outage
 from orchestrator.scheduler.pruning import KEPT, decision_on, is_pruned
 from orchestrator.scheduler.search_store import CONDITION, DECISION, condition_of, drawn_values
-from orchestrator.scheduler.stop_request import StoppedError
+from orchestrator.scheduler.stop_request import Outage, StoppedError
 from orchestrator.tracking import store as tracking_store
 from orchestrator.tracking.availability import is_of_data
 from orchestrator.tracking.damage import is_damage
@@ -82,83 +81,80 @@ class SearchedConditions:
         self._whole: dict[str, Sequence[float]] = {}
 
     def more(self) -> Sequence[Condition]:
-        """Those of earlier drivers first, then one newly asked, unless as many as may be are open.
+        """The conditions of earlier drivers first, then a newly drawn one, unless as many as may be are open.
 
-        One with the values of another that is open waits for that one: their replicates are the same work.
+        A condition with the values of an open one waits for that one: their replicates are the same work.
 
         None while Optuna's database cannot be written, such as on a full disk, or is away.
 
         Raises:
             StoppedError: if it has been so for too long, and no condition waits for its result.
         """
-        return self._asked(self._more) or []
+        return self._while_away(self._more) or []
 
-    def _asked(self, ask: Callable[[], T]) -> T | None:
-        """What the database answers; None while it is away."""
+    def _while_away(self, ask: Callable[[], T]) -> T | None:
+        """The answer of Optuna's database; None while that is away."""
         try:
-            found = ask()
+            answer = ask()
         except AWAY as error:
             if is_damage(error.__cause__ or error):
                 raise InputError(unusable(self._store, error.__cause__ or error, "Optuna's database")) from None
             reason = reason_of(error.__cause__ or error, self._store)
             if is_of_data(error.__cause__ or error):
-                told = f"Optuna's database {redacted_uri(self._store)} takes no such value: {reason}"
-                raise InputError(told) from error
+                refusal = f"Optuna's database {redacted_uri(self._store)} takes no such value: {reason}"
+                raise InputError(refusal) from error
             stopped = StoppedError(f"Optuna's database {redacted_uri(self._store)} does not answer: {reason}.")
             self._outage.tolerate(stopped, is_idle=self._open.keys() <= self._undecided)
             return None
         self._outage.is_over()
-        return found
+        return answer
 
     def _more(self) -> Sequence[Condition]:
         for name, metrics in list(self._untold.items()):
             self._tell(name, metrics)
-        self._held += self._drawn()
-        given = [condition for condition in self._held if self._opens(condition)]
-        self._held = [condition for condition in self._held if condition not in given]
+        waiting, self._held = [*self._held, *self._drawn()], []
+        given = []
+        for condition in waiting:
+            if condition.values in self._open.values():
+                self._held.append(condition)
+            else:
+                self._open[condition.name] = condition.values
+                given.append(condition)
         return given
-
-    def _opens(self, condition: Condition) -> bool:
-        """Counts it as open, unless one with its values is."""
-        if condition.values in self._open.values():
-            return False
-        self._open[condition.name] = condition.values
-        return True
 
     def _drawn(self) -> Sequence[Condition]:
         known = self._study.get_trials(deepcopy=False)
         earlier = [t for t in known if t.number not in self._seen and t.state != TrialState.WAITING]
         if earlier:
-            whole = [trial for trial in earlier if self._is_whole(trial)]  # all told of before any is taken as seen
+            # Optuna is told of all that are cut off before any is taken as seen: where that fails, all come again.
+            whole = []
+            for trial in earlier:
+                if set(trial.params) == set(self._search.space):
+                    whole.append(trial)
+                    continue
+                if not trial.state.is_finished():  # its driver was killed while it drew; another trial comes instead
+                    self._study.tell(trial.number, state=TrialState.FAIL)
+                self._seen.add(trial.number)
             return [self._condition(trial) for trial in whole]
         is_enough = max(len(self._open), len(self._held)) >= self._max_open
         if is_enough or len(self._numbers) >= self._search.num_settings():
             return []
         self._study.sampler = _sampler(self._search, len(self._numbers))
-        if self._search.sampler == "grid" and all(one.state != TrialState.WAITING for one in known):
+        if self._search.sampler == "grid" and all(trial.state != TrialState.WAITING for trial in known):
             self._study.enqueue_trial(_next_point(self._search, known))
-        trial = self._study.ask(_to_optuna(self._search.space))
-        return [self._condition(self._study.get_trials(deepcopy=False)[trial.number])]
-
-    def _is_whole(self, trial: FrozenTrial) -> bool:
-        """Whether all its values were drawn; a driver killed meanwhile leaves some, and another is drawn instead."""
-        if set(trial.params) == set(self._search.space):
-            return True
-        if not trial.state.is_finished():
-            self._study.tell(trial.number, state=TrialState.FAIL)
-        self._seen.add(trial.number)
-        return False
+        drawn = self._study.ask({path: to_optuna(values) for path, values in self._search.space.items()})
+        return [self._condition(self._study.get_trials(deepcopy=False)[drawn.number])]
 
     def is_exhausted(self) -> bool:
-        """Whether all trials were asked for, and told of."""
+        """Whether all trials were drawn, and Optuna knows all results."""
         return len(self._numbers) >= self._search.num_settings() and not self._untold and not self._held
 
     def num_undrawn(self) -> int:
-        """How many trials are still to be asked for, or to be given."""
+        """The number of trials that are still to be drawn, or to be given."""
         return max(0, self._search.num_settings() - len(self._numbers)) + len(self._held)
 
     def decided(self, condition: Condition) -> str:
-        """What was decided of it, here or by an earlier driver; a pruned condition stays so whatever is asked now."""
+        """The decision on a condition, of this driver or an earlier one; it holds whatever the sweep declares now."""
         return self._decisions.get(condition.name, "")
 
     def decide(self, condition: Condition, first: Mapping[str, float], has_begun: bool) -> str:
@@ -169,7 +165,7 @@ class SearchedConditions:
         """
         if condition.name not in self._decisions:
             self._undecided.add(condition.name)
-            self._decisions |= self._asked(lambda: self._decide(condition.name, first, has_begun)) or {}
+            self._decisions |= self._while_away(lambda: self._decide(condition.name, first, has_begun)) or {}
         if condition.name in self._decisions:
             self._undecided.discard(condition.name)
         return self.decided(condition)
@@ -189,11 +185,11 @@ class SearchedConditions:
     def _row(self, metrics: Mapping[str, float]) -> Sequence[float]:
         """What is ranked, less is better: the objectives, and by how much each constraint is missed."""
         values = [self._mean(name, metrics) for name in self._objectives]
-        missed = [max(0.0, self._mean(one.metric, metrics) - one.at_most) for one in self._search.constraints]
+        missed = [max(0.0, self._mean(c.metric, metrics) - c.at_most) for c in self._search.constraints]
         return [sign * value for sign, value in zip(self._signs, values, strict=True)] + missed
 
     def tell(self, condition: Condition, metrics: Mapping[str, float] | None) -> None:
-        """The means of a condition whose replicates are all in; told only once, also over restarts."""
+        """Takes the means of a condition whose replicates are all in; Optuna learns them once, also over restarts."""
         self._open.pop(condition.name, None)
         if self._search.pruned and metrics is not None and not is_pruned(self.decided(condition)):
             self._whole[condition.name] = self._row(metrics)
@@ -213,7 +209,7 @@ class SearchedConditions:
             return
         trial = optuna.trial.Trial(self._study, frozen._trial_id)
         values = [self._mean(name, metrics) for name in self._objectives]
-        over = {one.metric: self._mean(one.metric, metrics) - one.at_most for one in self._search.constraints}
+        over = {c.metric: self._mean(c.metric, metrics) - c.at_most for c in self._search.constraints}
         if not all(map(math.isfinite, [*values, *over.values()])):  # as Optuna itself ends one by its values
             self._study.tell(frozen.number, state=TrialState.FAIL)
             return
@@ -223,13 +219,13 @@ class SearchedConditions:
         self._study.tell(frozen.number, values)
 
     def _mean(self, name: str, metrics: Mapping[str, float]) -> float:
-        found = metrics.get(name + self._evaluation, metrics.get(name))
-        if found is None:
+        mean = metrics.get(name + self._evaluation, metrics.get(name))
+        if mean is None:
             raise InputError(f"The metric {name!r} of the search is not among {', '.join(sorted(metrics))}.")
-        return found
+        return mean
 
     def _condition(self, trial: FrozenTrial) -> Condition:
-        values = drawn_values(trial, self._search.space)
+        values = drawn_values(trial.params, self._search.space)
         name = condition_of(trial.number, values, self._identity)
         self._seen.add(trial.number)
         self._numbers[name] = trial.number
@@ -262,11 +258,11 @@ def _open(store: str, lock: Path, name: str, directions: Sequence[Literal["minim
 
 
 def _identity(sweep: Sweep, fingerprint: str, evaluation: str) -> str:
-    """Of the study: whatever its values depend on; also in the names of its conditions, which start from 0 in each."""
+    """A hash of all that a study's values depend on; conditions have it in their names too, numbered from 0 in each."""
     assert sweep.search is not None
     space = {path: repr(distribution) for path, distribution in sweep.search.space.items()}
-    asked = [vars(one) for one in (*sweep.objectives, *sweep.search.constraints)]
-    return content_hash(space, sweep.base, sweep.search.sampler, fingerprint, asked, evaluation)
+    goals = [vars(goal) for goal in (*sweep.objectives, *sweep.search.constraints)]
+    return content_hash(space, sweep.base, sweep.search.sampler, fingerprint, goals, evaluation)
 
 
 def _sampler(search: Search, number: int) -> optuna.samplers.BaseSampler:
@@ -308,11 +304,8 @@ def _quietly(sampler: type[optuna.samplers.BaseSampler], **options: Any) -> optu
         return sampler(**options)
 
 
-def _to_optuna(space: Any) -> dict[str, BaseDistribution]:
-    return {path: _one_to_optuna(distribution) for path, distribution in space.items()}
-
-
-def _one_to_optuna(distribution: Distribution) -> BaseDistribution:
+def to_optuna(distribution: Distribution) -> BaseDistribution:
+    """The distribution in Optuna's own type; of one that Optuna does not know, that of its quantile."""
     match distribution:
         case Real():
             return FloatDistribution(distribution.low, distribution.high, log=distribution.log)

@@ -3,8 +3,7 @@
 import contextlib
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from rich.console import Console
@@ -13,7 +12,7 @@ from rich.text import Text
 
 from orchestrator.journal.lines import Record
 from orchestrator.scheduler import progress_panel as panel
-from orchestrator.scheduler.progress_panel import LiveRun, Snapshot
+from orchestrator.scheduler.progress_panel import LiveRun
 
 REFRESH_S: Final = 0.25
 RUN_QUIET_S: Final = 5.0
@@ -22,25 +21,18 @@ SUMMARY_S: Final = 60.0
 
 
 class ProgressView:
-    """A panel that is drawn again and again; or a line for each event and now and then for a step.
+    """A panel that is drawn again and again, below lines for what goes wrong; or lines alone, for every event.
 
     Any thread may call it. Nothing that goes wrong in showing a sweep reaches its caller.
 
     Args:
-        is_verbose: a line for every report with all its metrics, on a terminal too, instead of the panel.
         clock: seconds that only grow.
     """
 
-    def __init__(
-        self,
-        console: Console,
-        title: str,
-        is_verbose: bool = False,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._console, self._title, self._is_verbose, self._clock = console, title, is_verbose, clock
+    def __init__(self, console: Console, title: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console, self._title, self._clock = console, panel.one_line(title), clock
         self._live: Live | None = None
-        if console.is_interactive and not is_verbose:
+        if console.is_interactive:
             self._live = Live(Text(""), console=console, auto_refresh=False, transient=True)
         self._lock = threading.RLock()  # a signal handler may add a note while its thread is in here
         self._done = threading.Event()
@@ -52,9 +44,7 @@ class ProgressView:
         self._runs: dict[str, LiveRun] = {}
         self._lost: dict[str, LiveRun] = {}
         self._ended: set[str] = set()
-        self._front: tuple[str, ...] = ()
-        self._failures: deque[str] = deque(maxlen=panel.MAX_FAILURES)
-        self._notes: deque[str] = deque(maxlen=panel.MAX_NOTES)
+        self._note = ""
         self._opened_s = self._last_summary_s = clock()
         self._first_run_s: float | None = None
         self._changed_s = self._opened_s
@@ -80,7 +70,10 @@ class ProgressView:
                 self._live.stop()
         with self._guarded():
             if self._states:
-                self._print(self._closing())
+                total = panel.count(self._states)
+                num_all, left, failed = sum(total.values()), total["waiting"] + total["live"], total["failed"]
+                took = panel.duration_text(self._clock() - self._opened_s)
+                self._print(f"{num_all - left:,}/{num_all:,} done, {failed:,} failed, {left:,} left, after {took}")
             if self._fault:
                 self._print(f"the progress display failed: {panel.one_line(repr(self._fault))}")
 
@@ -94,7 +87,7 @@ class ProgressView:
             self._states, self._num_to_come = dict(states), num_to_come
 
     def expect(self, duration_s: float) -> None:
-        """Earlier replicates took so long in the mean: the time left goes by it until there is a pace."""
+        """Takes the mean duration of earlier replicates, by which the time left goes until there is a pace."""
         with self._guarded():
             self._expected_s = duration_s
 
@@ -115,7 +108,9 @@ class ProgressView:
             if key not in self._runs:
                 return
             run, now_s = self._runs[key], self._clock()
-            at_s = now_s - _age_s(record)
+            # Several records may arrive together: each counts from when it was written.
+            age_s = time.time() - record["time_ms"] / 1000 if "time_ms" in record else 0.0
+            at_s = now_s - max(0.0, age_s)
             took_s = at_s - (at_s if run.result_s is None else run.result_s)
             if not run.has_started:
                 self._event(f"{run.label}: {run.beginning_text()}")
@@ -126,11 +121,9 @@ class ProgressView:
             if record["kind"] == "metrics":
                 self._changed_s = now_s
                 self._unprinted[key] = None
-                if self._is_verbose:
-                    self._event(self._step_text(run, record["metrics"]))
 
     def end(self, key: str, state: str, error: str, duration_s: float) -> None:
-        """A run ended; a failure stays in sight."""
+        """A run ended; a failure has a line on a terminal too."""
         with self._guarded():
             if key in self._ended:
                 return
@@ -139,7 +132,6 @@ class ProgressView:
             label, why = run.label if run else key, f": {panel.one_line(error)}" if error else ""
             text = f"{label}: {state} after {panel.duration_text(duration_s)}{why}"
             if state == "failed":
-                self._failures.append(f"{label}{why}")
                 self._print(text)
             elif run:
                 self._event(text)
@@ -150,7 +142,7 @@ class ProgressView:
             if run := self._take(key):
                 run.tries = f"try {tries + 1} of {max_tries}"
                 self._lost[key] = run
-                self._tell(f"{run.label}: lost its worker in try {tries} of {max_tries}: {panel.one_line(error)}")
+                self._note_once(f"{run.label}: lost its worker in try {tries} of {max_tries}: {panel.one_line(error)}")
 
     def put_back(self, key: str) -> None:
         """A run lost its worker with all others; it waits until it begins again, and no try is counted."""
@@ -158,23 +150,20 @@ class ProgressView:
             if run := self._take(key):
                 self._lost[key] = run
 
-    def front(self, lines: Sequence[str]) -> None:
-        """The front so far, best first."""
-        with self._guarded():
-            self._front = tuple(map(panel.one_line, lines))
-
     def note(self, text: str) -> None:
         """Something to know; the same again says nothing new."""
         with self._guarded():
-            self._tell(panel.one_line(text))
+            self._note_once(panel.one_line(text))
 
     def tick(self) -> None:
         """Shows what is due: the panel, or a step and a summary line. The view's own thread calls it."""
         drawn = None
         with self._guarded():
             if self._live:
-                size = self._console.size
-                drawn = panel.draw(self._snapshot(), size.width, size.height - 1, self._console.encoding)
+                size, now_s, runs = self._console.size, self._clock(), list(self._runs.values())
+                elapsed = panel.duration_text(now_s - self._opened_s)
+                heading = f"{self._summary()}  elapsed {elapsed}  {self._title}"
+                drawn = panel.draw(heading, runs, size.width, size.height - 1, now_s)
             else:
                 self._print_due()
         with self._watched():  # not under the lock: a terminal that stands still must not hold the sweep up
@@ -203,30 +192,27 @@ class ProgressView:
     def _print_due(self) -> None:
         """At most one step line a second, of the run that has waited longest; a summary each minute."""
         now_s = self._clock()
-        if not self._is_verbose and now_s - self._last_step_line_s >= STEP_QUIET_S and self._unprinted:
+        if now_s - self._last_step_line_s >= STEP_QUIET_S and self._unprinted:
             key = min(self._unprinted, key=self._line_s.__getitem__)
             if now_s - self._line_s[key] >= RUN_QUIET_S:
                 del self._unprinted[key]
                 self._line_s[key] = self._last_step_line_s = now_s
-                self._print(self._step_text(self._runs[key], self._runs[key].metrics))
+                run = self._runs[key]
+                pace = [panel.rate_text(run.steps_per_s()), f"ETA {panel.duration_text(run.eta_s(now_s))}"]
+                parts = [f"{run.label}: step {run.step_text()}", *pace, panel.metrics_text(run.metrics)]
+                self._print("  ".join(filter(None, parts)))
         if now_s - self._last_summary_s >= SUMMARY_S:
             self._last_summary_s = now_s
-            total = panel.count(self._states)
-            self._print(panel.summary_text(total, self._runs.values(), self._eta_s(), self._num_to_come))
+            self._print(self._summary())
 
-    def _snapshot(self) -> Snapshot:
-        now_s = self._clock()
-        runs, states = list(self._runs.values()), self._states
-        front, failures, notes = self._front, tuple(self._failures), tuple(self._notes)
-        elapsed_s = now_s - self._opened_s
-        eta_s, to_come = self._eta_s(), self._num_to_come
-        return Snapshot(self._title, states, runs, front, failures, notes, elapsed_s, eta_s, now_s, to_come)
+    def _summary(self) -> str:
+        return panel.summary_text(self._states, self._runs.values(), self._eta_s(), self._num_to_come)
 
     def _eta_s(self) -> float | None:
         """By the pace up to the last report, lest it swing between reports; before the first, by what was expected."""
         if self._first_run_s is None:
             return None
-        num_waiting = panel.count(self._states).waiting + self._num_to_come
+        num_waiting = panel.count(self._states)["waiting"] + self._num_to_come
         elapsed_s, now_s = self._changed_s - self._first_run_s, self._clock()
         runs, share = list(self._runs.values()), self._training_share()
         eta_s = panel.sweep_eta_s(num_waiting, runs, self._finished, elapsed_s, now_s, share)
@@ -235,25 +221,13 @@ class ProgressView:
         return eta_s
 
     def _training_share(self) -> float:
-        """Of a run's time, what its steps take; as far as is known, all of it."""
+        """The share of its steps in the time of a run; 1 while no complete run shows what evaluations take."""
         return self._training_s / self._whole_s if self._whole_s else 1.0
 
-    def _step_text(self, run: LiveRun, metrics: Mapping[str, float]) -> str:
-        eta_s = run.eta_s(self._clock())
-        step = f"{run.label}: step {run.step_text()}"
-        pace = [panel.rate_text(run.steps_per_s()), f"ETA {panel.duration_text(eta_s)}"]
-        return "  ".join(filter(None, [step, *pace, panel.metrics_text(metrics)]))
-
-    def _closing(self) -> str:
-        total = panel.count(self._states)
-        left, took = total.total - total.done, panel.duration_text(self._clock() - self._opened_s)
-        return f"{total.done:,}/{total.total:,} done, {total.failed:,} failed, {left:,} left, after {took}"
-
-    def _tell(self, text: str) -> None:
-        stamped = f"{time.strftime('%H:%M:%S')} {text}"
-        if not self._notes or self._notes[-1].partition(" ")[2] != text:
-            self._notes.append(stamped)
-            self._event(text)
+    def _note_once(self, text: str) -> None:
+        if text != self._note:
+            self._note = text
+            self._print(text)
 
     def _event(self, text: str) -> None:
         """A line in a log; the panel shows it by itself."""
@@ -262,8 +236,7 @@ class ProgressView:
 
     def _print(self, text: str) -> None:
         """A line that stays. As Text it is no markup, whatever brackets it has."""
-        line = f"{time.strftime('%H:%M:%S')} {panel.one_line(self._title)}  {text}"
-        self._console.print(Text(panel.encodable(line, self._console.encoding)), soft_wrap=True)
+        self._console.print(Text(f"{time.strftime('%H:%M:%S')} {self._title}  {text}"), soft_wrap=True)
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -279,8 +252,3 @@ class ProgressView:
             self._fault = self._fault or fault
             if isinstance(fault, OSError | SystemExit):
                 self._console.quiet = True
-
-
-def _age_s(record: Record) -> float:
-    """How long ago a record was written: several may arrive together."""
-    return max(0.0, time.time() - record["time_ms"] / 1000) if "time_ms" in record else 0.0

@@ -1,8 +1,8 @@
-"""What of a running sweep fits on a screen: the runs' pace, the time left, and the rows that show them."""
+"""The pace of a sweep's runs and the time left, in the words of a log and in the rows of a terminal's panel."""
 
-import heapq
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -16,17 +16,11 @@ from orchestrator.scheduler.task import PREREQUISITES
 
 States = Mapping[str, Mapping[str, int]]
 
-MAX_CONDITIONS: Final = 12
-MAX_RUNS: Final = 20
-MAX_FRONT: Final = 6
-MAX_FAILURES: Final = 5
-MAX_NOTES: Final = 3
 NUM_BAR_CELLS: Final = 10
 NUM_METRIC_CELLS: Final = 32
 
 _ESCAPE: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _BREAK: Final = re.compile(r"\s*[\r\n\t]\s*")
-_ASCII: Final = str.maketrans({"━": "=", "─": "-", "…": "~"})
 
 
 @dataclass
@@ -108,65 +102,13 @@ class LiveRun:
         return max(0.0, num_left / rate - min(now_s - self.last[0], 1 / rate))
 
 
-@dataclass(frozen=True)
-class Count:
-    """Replicates by how they stand; done are the complete and the failed."""
-
-    waiting: int
-    live: int
-    complete: int
-    failed: int
-
-    @property
-    def done(self) -> int:
-        """Those that ended."""
-        return self.complete + self.failed
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return self.waiting + self.live + self.done
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """All that the panel shows at one moment."""
-
-    title: str
-    states: States
-    runs: Sequence[LiveRun]
-    front: Sequence[str]
-    failures: Sequence[str]
-    notes: Sequence[str]
-    elapsed_s: float
-    eta_s: float | None
-    now_s: float
-    num_to_come: float = 0.0
-
-
-@dataclass(frozen=True)
-class _Section:
-    """Rows under a heading; `num_all` counts also those that were left out before."""
-
-    heading: str
-    rows: Sequence[str]
-    num_all: int
-    style: str = ""
-
-    def lines(self, height: int) -> list[tuple[str, str]]:
-        """At most `height` rows with their styles; what is left out is counted."""
-        if height < 2 or not self.rows:
-            return []
-        is_whole = self.num_all == len(self.rows) < height
-        shown = self.rows if is_whole else self.rows[: height - 2]
-        rest = [] if is_whole else [f"  ... and {self.num_all - len(shown):,} more"]
-        return [(self.heading, "bold"), *((f"  {row}", self.style) for row in shown), *((row, "dim") for row in rest)]
-
-
-def count(states: States) -> Count:
-    """The replicates of all conditions, without the prerequisites."""
-    replicates = [s for name, s in states.items() if name != PREREQUISITES]
-    return Count(*(sum(s.get(name, 0) for s in replicates) for name in ("waiting", "live", "complete", "failed")))
+def count(states: States) -> Counter[str]:
+    """The replicates of all conditions by their state, without the prerequisites."""
+    total: Counter[str] = Counter()
+    for name, of_condition in states.items():
+        if name != PREREQUISITES:
+            total.update(of_condition)
+    return total
 
 
 def sweep_eta_s(
@@ -234,13 +176,6 @@ def one_line(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in plain).rstrip()
 
 
-def encodable(text: str, encoding: str) -> str:
-    """`text` with what `encoding` cannot write replaced."""
-    if encoding.lower().startswith("utf"):
-        return text
-    return text.translate(_ASCII).encode(encoding, "replace").decode(encoding)
-
-
 def cut(text: str, num_cells: int) -> str:
     """`text` in at most `num_cells` columns; its middle goes, since names differ at their ends."""
     if cell_len(text) <= num_cells:
@@ -251,94 +186,50 @@ def cut(text: str, num_cells: int) -> str:
     return f"{head}…{tail}"
 
 
-def summary_text(total: Count, runs: Collection[LiveRun], eta_s: float | None, num_to_come: float = 0.0) -> str:
+def summary_text(states: States, runs: Collection[LiveRun], eta_s: float | None, num_to_come: float = 0.0) -> str:
     """How much of the sweep is done, in one line; with about how many replicates a search has still to draw."""
-    num_live = sum(run.has_started for run in runs)
-    num_waiting = total.waiting + len(runs) - num_live
+    total, num_live = count(states), sum(run.has_started for run in runs)
+    num_waiting = total["waiting"] + len(runs) - num_live
     waiting = f"  {num_waiting:,} waiting" if num_waiting else ""
-    done = f"{total.done:,}/{total.total:,} done  {total.failed:,} failed"
     to_come = f"  about {math.ceil(num_to_come):,} to come" if num_to_come else ""
+    done = f"{total['complete'] + total['failed']:,}/{sum(total.values()):,} done  {total['failed']:,} failed"
     return f"{done}  {num_live:,} live{waiting}{to_come}  ETA {duration_text(eta_s)}"
 
 
-def draw(snapshot: Snapshot, width: int, height: int, encoding: str = "utf-8") -> Group:
-    """The panel in at most `height` rows (at least 1) of `width` columns; with too few, every section loses some."""
-    whole = summary_text(count(snapshot.states), snapshot.runs, snapshot.eta_s, snapshot.num_to_come)
-    lines = [(f"{whole}  elapsed {duration_text(snapshot.elapsed_s)}  {one_line(snapshot.title)}", "bold")]
-    sections = _sections(snapshot, width - 2)
-    wanted = [min(len(s.rows), s.num_all) + 1 + (s.num_all > len(s.rows)) if s.rows else 0 for s in sections]
-    for section, num_rows in zip(sections, _share(wanted, height - 1), strict=True):
-        lines += section.lines(num_rows)
-    texts = [encodable(line, encoding) for line, _ in lines]
-    fitting = [text if cell_len(text) <= width else set_cell_size(text, width) for text in texts]
-    return Group(*(Text(text, style, no_wrap=True) for text, (_, style) in zip(fitting, lines, strict=True)))
+def draw(heading: str, runs: Sequence[LiveRun], width: int, height: int, now_s: float) -> Group:
+    """A panel of at most `height` rows (at least 1): the heading, and below it a row for each run that has room.
 
-
-def _sections(snapshot: Snapshot, width: int) -> list[_Section]:
-    rows, num_conditions = _condition_rows(snapshot.states, width)
-    front, failures, notes = snapshot.front, snapshot.failures, snapshot.notes
-    return [
-        _Section("conditions", rows, num_conditions),
-        _Section("running", _run_rows(snapshot.runs[:MAX_RUNS], width, snapshot.now_s), len(snapshot.runs)),
-        _Section("front so far", front[:MAX_FRONT], len(front)),
-        _Section("last failures", failures[: -MAX_FAILURES - 1 : -1], min(len(failures), MAX_FAILURES), "red"),
-        _Section("notes", notes[: -MAX_NOTES - 1 : -1], min(len(notes), MAX_NOTES), "yellow"),
+    A row has label, step, bar, rate, ETA and metrics; on a narrow screen neither bar nor rate.
+    """
+    num_rows = len(runs) if len(runs) < height else max(0, height - 2)
+    rows = [
+        [
+            cut(run.label, max(10, (width - 2) * 2 // 5)),
+            run.step_text(),
+            _bar(run.fraction()) if width >= 80 else "",
+            rate_text(run.steps_per_s()) if width >= 60 else "",
+            f"ETA {duration_text(run.eta_s(now_s))}",
+            "  ".join(filter(None, [run.tries, metrics_text(run.metrics)])),
+        ]
+        for run in runs[:num_rows]
     ]
-
-
-def _share(wanted: Sequence[int], height: int) -> list[int]:
-    """Rows for each, one more to each in turn until all have what they want or none are left."""
-    given = [0] * len(wanted)
-    while height > 0 and given != list(wanted):
-        for i in range(len(wanted)):
-            if height > 0 and given[i] < wanted[i]:
-                given[i], height = given[i] + 1, height - 1
-    return given
-
-
-def _condition_rows(states: States, width: int) -> tuple[list[str], int]:
-    """Those with live work first, then the undecided, then the rest; and how many there are."""
-
-    def rank(item: tuple[str, Mapping[str, int]]) -> int:
-        return 0 if item[1].get("live") else 1 if item[1].get("waiting") else 2
-
-    items = [item for item in states.items() if any(item[1].values())]
-    shown = heapq.nsmallest(MAX_CONDITIONS, items, key=rank)
-    names = [cut(one_line(name), max(10, width // 2)) for name, _ in shown]
-    column = max(map(cell_len, names), default=0)
-    return [f"{_pad(name, column)}  {_counts(s)}" for name, (_, s) in zip(names, shown, strict=True)], len(items)
-
-
-def _counts(states: Mapping[str, int]) -> str:
-    total = count({"": states})
-    others = [f"{number} {name}" for name, number in (("live", total.live), ("failed", total.failed)) if number]
-    return "  ".join([f"{total.done}/{total.total} done", *others])
-
-
-def _run_rows(runs: Sequence[LiveRun], width: int, now_s: float) -> list[str]:
-    """Label, step, bar, rate, ETA, metrics; a narrow screen has neither bar nor rate."""
-    columns = [
-        [cut(run.label, max(10, width * 2 // 5)) for run in runs],
-        [run.step_text() for run in runs],
-        [_bar(run.fraction()) for run in runs] if width >= 78 else [],
-        [rate_text(run.steps_per_s()) for run in runs] if width >= 58 else [],
-        [f"ETA {duration_text(run.eta_s(now_s))}" for run in runs],
-        ["  ".join(filter(None, [run.tries, metrics_text(run.metrics)])) for run in runs],
-    ]
-    padded = []
-    for column in (column for column in columns if any(column)):
-        num_cells = max(map(cell_len, column))
-        padded.append([_pad(text, num_cells) for text in column])
-    return ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
+    columns = [column for column in zip(*rows, strict=True) if any(column)]
+    num_cells = [max(map(cell_len, column)) for column in columns]
+    lines = [Text(heading, "bold")]
+    for cells in zip(*columns, strict=True):
+        padded = (cell + " " * (wide - cell_len(cell)) for cell, wide in zip(cells, num_cells, strict=True))
+        lines.append(Text(f"  {'  '.join(padded)}".rstrip()))
+    if num_rows < len(runs) and height > 1:
+        lines.append(Text(f"  ... and {len(runs) - num_rows:,} more", "dim"))
+    for line in lines:
+        line.no_wrap = True
+        line.truncate(width)
+    return Group(*lines)
 
 
 def _bar(fraction: float) -> str:
     num_full = int(fraction * NUM_BAR_CELLS)
     return "━" * num_full + "─" * (NUM_BAR_CELLS - num_full)
-
-
-def _pad(text: str, num_cells: int) -> str:
-    return text + " " * (num_cells - cell_len(text))
 
 
 def _fraction(step: int, num_steps: int) -> float:

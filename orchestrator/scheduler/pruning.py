@@ -26,11 +26,12 @@ def decision_on(first: Sequence[float], whole: Mapping[str, Sequence[float]]) ->
         first: what its first seed came to; less is better in every place. A NaN is neither better nor worse.
         whole: the means of every condition whose seeds are all complete, by name, in the same order.
     """
-    rivals = [name for name, means in whole.items() if _dominates(means, first)]
+    rivals = []
+    for name, means in whole.items():
+        pairs = [
+            (mean, own, math.isclose(mean, own, rel_tol=RESOLUTION)) for mean, own in zip(means, first, strict=True)
+        ]
+        is_no_worse = all(mean <= own or is_same for mean, own, is_same in pairs)
+        if is_no_worse and any(mean < own and not is_same for mean, own, is_same in pairs):
+            rivals.append(name)
     return f"{PRUNED}{min(rivals)} is no worse in every objective and better in one" if rivals else KEPT
-
-
-def _dominates(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether `one` is no worse in every place and better in one, by more than rounding."""
-    pairs = [(a, b, math.isclose(a, b, rel_tol=RESOLUTION)) for a, b in zip(one, other, strict=True)]
-    return all(a <= b or is_same for a, b, is_same in pairs) and any(a < b and not is_same for a, b, is_same in pairs)

@@ -4,27 +4,26 @@ Every write brings something up to date with the journals and can be made again 
 go through the queue, so a scheduler never waits for the store.
 """
 
-import contextlib
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import astuple, replace
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.journal.bucket import UnavailableError, ask_once
-from orchestrator.journal.study_file import DeposedError, StudyFile, from_record, name_of, to_record
-from orchestrator.journal.summary import summarise
+from orchestrator.journal.study_file import name_of
+from orchestrator.journal.summary import JournalSummary, summarise
 from orchestrator.results.curves import Curve, mean_curves
-from orchestrator.results.study import Replicate, Study
+from orchestrator.results.study import Origin, Replicate, Study
+from orchestrator.scheduler.study_notes import NOTHING, StudyNotes, joined, progress
 from orchestrator.scheduler.task import Task, folder_of, folder_of_replicate
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking import checkout, declaration, names, notes
-from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.mlflow_internals import NOTE, PARENT
 from orchestrator.tracking.names import stored_name
 from orchestrator.tracking.pages import FILTERS, Ranked, changed_settings, view_tags
-from orchestrator.tracking.replicate_tags import encode, encode_settings, setting_texts
+from orchestrator.tracking.replicate_tags import encode, encode_settings
 from orchestrator.tracking.write_queue import WriteQueue
 from search_spaces.find import find_sweep
 from search_spaces.size import size_of
@@ -32,10 +31,11 @@ from search_spaces.sweep import Condition
 from trainables.config import Config, content_hash, flatten
 from trainables.errors import InputError
 
-PREREQUISITES: Final = "prerequisites"
-MOST_TOGETHER: Final = 200
-"""So many writes reach a database in one transaction, which takes some tenths of a second."""
+if TYPE_CHECKING:
+    from orchestrator.tracking.client import Tracking
 
+PREREQUISITES: Final = "prerequisites"
+UNKNOWN: Final = Origin("", "", "")
 MOST_AWAY: Final = 2
 """So many requests to a bucket fail before a driver that stops asks for no more."""
 
@@ -44,10 +44,10 @@ class Recorder:
     """What a driver writes into MLflow about one sweep.
 
     Args:
-        file: the study file, which this driver has taken over.
-        lease: the token of the sweep's lease.
-        tell: told once, where the study file cannot be written any more.
-        lose: told why, where another driver has taken the study file over.
+        opened: gives the tracking store, once it is open.
+        study: the study file, which goes before what is written into MLflow.
+        tell: told what MLflow lacks.
+        is_new: whether the store has nothing yet; then nothing waits for it.
 
     Attributes:
         unfinished_conditions: names of those whose summary an earlier driver may not have written.
@@ -55,19 +55,22 @@ class Recorder:
 
     def __init__(
         self,
-        tracking: Tracking,
+        opened: Callable[[], "Tracking"],
         factory: TaskFactory,
         queue: WriteQueue,
-        file: StudyFile,
-        lease: str,
+        study: StudyNotes,
         tell: Callable[[str], None],
-        lose: Callable[[str], None],
+        is_new: bool = False,
     ) -> None:
-        self._tracking, self._factory, self._queue = tracking, factory, queue
-        self._file, self._lease, self._tell, self._lose = file, lease, tell, lose
-        self._experiment = tracking.open_experiment(factory.sweep.name)
-        tracking.remove_orphans(self._experiment)
-        self.unfinished_conditions = tracking.unfinished_conditions(self._experiment)
+        self._opened, self._factory, self._queue = opened, factory, queue
+        self._study, self._tell = study, tell
+        self.unfinished_conditions, self._deleted = set[str](), set[str]()
+        self._mirrored = Study(factory.sweep.name, ())
+        if not is_new:
+            opened().remove_orphans(self._experiment)
+            self.unfinished_conditions = opened().unfinished_conditions(self._experiment)
+            self._deleted = opened().deleted_replicates(self._experiment)
+            self._mirrored = self._read_mirrored()
         self._run_ids: dict[str, str] = {}
         self._offsets: dict[str, int] = {}
         self._unclosed: set[str] = set()
@@ -75,52 +78,59 @@ class Recorder:
         self._live: dict[str, Task] = {}
         self._started: set[str] = set()
         self._unwritten: dict[str, dict[int, Replicate]] = {}
-        self._written: list[Replicate] = []
         self._lock = threading.Lock()
-        self._is_told = False
-        queue.do_together(self._together, MOST_TOGETHER if tracking.writes_together else 1)
+        self._num_mirrored = 0
 
     def describe(self) -> None:
         """Writes what is to run, once it was taken in: one that is refused changes nothing."""
         sweep = self._factory.sweep
-        self._queue.put("description", self._describe_sweep)
+        if self._num_mirrored:
+            num_lacking, num_known = self._num_mirrored, len(self.known.replicates)
+            self._tell(
+                f"MLflow lacks {num_lacking:,} of {num_known:,} replicates; they are written again from what is here."
+            )
+        text = self._declaration()
+        self._study.note("sweep", sweep.name, {"declaration": text})
+        self._queue.put("description", partial(self._describe_sweep, text))
         diff = checkout.git_diff(checkout.source_of(sweep.trainable))
-        self._queue.put("diff", partial(self._tracking.store_diff, sweep.name, self._factory.attempt, diff))
-
-    def note_known(self) -> None:
-        """Gives the study file what it lacks of earlier drivers: it is new, or lost its last lines with the power.
-
-        Before anything is taken in, which notes what the journals say by now; also for a sweep that is then refused,
-        for with the lease of this driver the file counts again.
-        """
-        there = {name: from_record(record) for name, record in self._file.content.replicates.items()}
-        for one in self.known.replicates:
-            name = name_of(one)
-            if name not in there or _progress(one) > _progress(there[name]):
-                time_ms = self.known.updated_ms.get(one.condition, 0)
-                self._note_replicate(one, self.known.settings.get(one.condition, {}), time_ms)
-        self._note("sweep", self._factory.sweep.name, {"lease": self._lease})
-
-    def _note_replicate(self, replicate: Replicate, settings: Mapping[str, str], time_ms: int = 0) -> None:
-        self._note("condition", replicate.condition, {"settings": settings} if settings else {}, time_ms)
-        record = to_record(replicate) | {"condition": replicate.condition, "seed": replicate.seed}
-        if not replicate.run_id:  # MLflow's, which is known once its run is opened, and then stays
-            del record["run_id"]
-        self._note("replicate", name_of(replicate), record, time_ms)
-
-    def _note(self, kind: str, name: str, said: Mapping[str, Any], time_ms: int = 0) -> None:
-        try:
-            self._file.put(kind, name, said, time_ms)
-        except DeposedError as error:
-            self._lose(f"{error}.")
-        if self._file.fault and not self._is_told:
-            self._is_told = True
-            self._tell(f"{self._file.fault}. Commands read MLflow until the next `run` writes the study file again.")
+        self._queue.put("diff", lambda: self._tracking.store_diff(sweep.name, self._factory.attempt, diff))
 
     @cached_property
     def known(self) -> Study:
-        """What earlier drivers of this sweep left."""
-        return self._tracking.read_study(self._factory.sweep.name)
+        """What earlier drivers left: as the study file has it, and what only MLflow has, for a line may be lost."""
+        return joined(self._study.recorded, self._mirrored)
+
+    def _read_mirrored(self) -> Study:
+        name = self._factory.sweep.name
+        study = self._tracking.read_study(name)
+        if all(one.key in self._study.recorded.origins for one in study.replicates):
+            return study
+        deleted = self._tracking.read_origins(name, is_deleted=True) if self._deleted else {}
+        return replace(study, origins={**deleted, **self._tracking.read_origins(name)})
+
+    @property
+    def _tracking(self) -> "Tracking":
+        """For jobs of the queue: the store may still be in the making."""
+        return self._opened()
+
+    @cached_property
+    def _experiment(self) -> str:
+        return self._tracking.open_experiment(self._factory.sweep.name)
+
+    @property
+    def mirrored(self) -> Sequence[Replicate]:
+        """The replicates as MLflow had them when this driver began, but those whose run a user has deleted."""
+        return [one for one in self._mirrored.replicates if one.key not in self._deleted]
+
+    @cached_property
+    def lacking(self) -> Collection[str]:
+        """Keys of the replicates that have ended, and of which MLflow lacks something that was there to be written."""
+        there = {name_of(one): progress(one) for one in self.mirrored}
+        return {
+            one.key
+            for one in self.known.replicates
+            if one.state in ("complete", "failed") and there.get(name_of(one), NOTHING) < progress(one)
+        }
 
     @cached_property
     def _known_by_key(self) -> Mapping[str, Replicate]:
@@ -143,16 +153,31 @@ class Recorder:
         if task.work.key not in self._started:
             self._started.add(task.work.key)
             if task.condition:
-                self._write_state(task.condition, self.replicate(task))
+                self._write_state(task, task.condition, self.replicate(task))
 
     def end(self, task: Task, traceback: str) -> None:
         """Closes the task's run, complete or failed, once all that its journal holds is in the store."""
         self._close_run(task, task.state, traceback)
         if task.condition is None:
             said = {"label": task.work.label, "state": task.state, "error": task.error}
-            self._note("prerequisite", task.work.key, said | {"metrics": task.summary.metrics})
+            self._study.note("prerequisite", task.work.key, said | {"metrics": task.summary.metrics})
+        else:
+            replicate = self.replicate(task)
+            self._study.note_curves(replicate, task.summary)
+            self._write_state(task, task.condition, replicate)
+
+    def mirror_again(self, task: Task, journal: JournalSummary) -> None:
+        """Writes what MLflow lacks of a replicate that ended before this driver; its run, where its journal is here."""
+        known = self._known_by_key[task.work.key]
         if task.condition:
-            self._write_state(task.condition, self.replicate(task))
+            self._study.note_curves(replace(known, condition=task.condition.name), journal)
+        if task.condition and task.work.key in self.lacking:
+            self._num_mirrored += 1
+            if journal.final["state"] == task.state:
+                task.summary = journal
+                self._close_run(task, task.state, journal.final.get("traceback", ""))
+            self._write_state(task, task.condition, replace(known, condition=task.condition.name))
+            self.unfinished_conditions.add(task.condition.name)
 
     def end_condition(self, condition: Condition, replicates: Sequence[Replicate], decision: str) -> None:
         """Writes the condition's means, over earlier drivers' replicates too, and closes its run."""
@@ -161,6 +186,9 @@ class Recorder:
         others = [one for one in known if one.key not in ours]
         write = partial(self._end_condition, condition, [*replicates, *others], decision)
         self._queue.put(("end", condition.name), write)
+
+    def _stop_running(self) -> None:
+        self._tracking.stop_running(self._experiment)
 
     def close(self, timeout_s: float) -> int:
         """Leaves nothing RUNNING; returns how many things could not be written within `timeout_s`."""
@@ -172,30 +200,14 @@ class Recorder:
                     known = self._known_by_key.get(task.work.key)
                     if known is None or known.state != "complete":  # else it has all that it had, but this evaluation
                         known = task.replicate("stopped", {})
-                    self._write_state(task.condition, known)
-            self._queue.put("stop", partial(self._tracking.stop_running, self._experiment))
-            return self._queue.drain(timeout_s)
+                    self._write_state(task, task.condition, known)
+            self._queue.put("stop", self._stop_running)
+            num_unwritten = self._queue.drain(timeout_s)
+            self._study.put_copy()  # with what was noted as MLflow got it
+            return num_unwritten or self._queue.drain(timeout_s)
         finally:
             self._queue.close()
-            self._file.close()
-
-    @contextlib.contextmanager
-    def _together(self) -> Iterator[None]:
-        """A block of writes that are all in the store at its end; where they are not, each is as it was before."""
-        self._written.clear()
-        before, unclosed = (dict(self._run_ids), dict(self._offsets), dict(self._conditions)), set(self._unclosed)
-        try:
-            with self._tracking.together():
-                yield
-        except BaseException:
-            self._run_ids, self._offsets, self._conditions = before
-            self._unclosed |= unclosed
-            raise
-        with self._lock:
-            for replicate in self._written:
-                states = self._unwritten[replicate.condition]
-                if states.get(replicate.seed) is replicate:
-                    del states[replicate.seed]
+            self._study.close()
 
     def _hear_last(self, live: Sequence[Task]) -> None:
         """What their journals say; where that cannot be read now, what was last heard stands."""
@@ -213,7 +225,7 @@ class Recorder:
     def give_up(self) -> int:
         """Writes no more, because another driver now does."""
         self._queue.close()
-        self._file.close()
+        self._study.close()
         return 0
 
     def _close_run(self, task: Task, state: str, traceback: str) -> None:
@@ -225,36 +237,36 @@ class Recorder:
         """Before the states that already wait to be written, each with the id of its run."""
         self._queue.put(("run", task.work.key), partial(self._bring_up, task, state, traceback), keeps_place=True)
 
-    def _write_state(self, condition: Condition, replicate: Replicate) -> None:
-        self._note_replicate(replicate, setting_texts(condition.settings))
+    def _write_state(self, task: Task, condition: Condition, replicate: Replicate) -> None:
+        self._study.note_state(condition, replicate, self._origin(task), self.known)
         with self._lock:
             self._unwritten.setdefault(condition.name, {})[replicate.seed] = replicate
         self._queue.put(("condition", condition.name), partial(self._write_states, condition))
 
     def _bring_up(self, task: Task, state: str, traceback: str) -> None:
         key, folder = task.work.key, folder_of(task, must_answer=True)
+        tags = {} if state == "running" else self._end_tags(task) | {names.STATE: state}
         if key not in self._run_ids:
-            self._run_ids[key] = self._open_run(task)
+            self._run_ids[key] = self._open_run(task, self._tags(task) | tags)
         run_id = self._run_ids[key]
+        params = {} if key in self._offsets else flatten(task.work.typed_config())
         records, offset = folder.records_after(self._offsets.get(key, 0))
-        self._tracking.log(run_id, records, self._end_tags(task) if state != "running" else {})
-        self._offsets[key] = offset
-        if state != "running":
+        if state == "running":
+            self._tracking.log(run_id, records, params=params)
+        else:
             with folder.fetched_artifacts() as artifacts:
-                self._tracking.finish(run_id, state, traceback, artifacts)
+                self._tracking.finish(run_id, state, records, tags, params, traceback, artifacts)
             del self._run_ids[key]
             self._unclosed.discard(key)
+        self._offsets[key] = offset
 
-    def _open_run(self, task: Task) -> str:
-        tags = self._tags(task)
+    def _open_run(self, task: Task, tags: Mapping[str, str]) -> str:
         if task.condition is None:
             experiment, kind = self._tracking.open_experiment(PREREQUISITES), "prerequisite"
         else:
             experiment, kind = self._experiment, "replicate"
-            tags |= self._place(task.seed, task.condition)
-        run_id = self._tracking.open_run(experiment, kind, task.work.key, task.work.label, tags)
-        self._tracking.log(run_id, params=flatten(task.work.typed_config()))
-        return run_id
+            tags = {**tags, **self._place(task.seed, task.condition)}
+        return self._tracking.open_run(experiment, kind, task.work.key, task.work.label, tags)
 
     def _place(self, seed: int, condition: Condition) -> dict[str, str]:
         parent = self._condition_run(condition)
@@ -273,11 +285,16 @@ class Recorder:
         written = []
         for replicate in unwritten:
             if run_of_its_own := self._run_of(replicate):
-                self._note("replicate", name_of(replicate), {"run_id": run_of_its_own})
+                self._study.note("replicate", name_of(replicate), {"run_id": run_of_its_own})
                 tags |= encode(replace(replicate, run_id=run_of_its_own))
                 written.append(replicate)
         self._tracking.write_replicates(self._experiment, run_id, tags)
-        self._written += written
+        self._study.note_mirrored(condition.name, written)
+        with self._lock:
+            states = self._unwritten[condition.name]
+            for replicate in written:
+                if states.get(replicate.seed) is replicate:
+                    del states[replicate.seed]
 
     def _end_condition(self, condition: Condition, replicates: Sequence[Replicate], decision: str) -> None:
         run_id = self._condition_run(condition)
@@ -285,9 +302,7 @@ class Recorder:
         listed = [replace(one, run_id=self._run_of(one)) for one in replicates]
         note = notes.of_condition(sweep.description, experiment, run_id, listed)
         tags = {NOTE: note} | ({names.DECISION: decision} if decision else {})
-        self._tracking.log(run_id, tags=tags)
-        self._tracking.write_curves(run_id, self._curves(condition, replicates))
-        self._tracking.summarise_condition(run_id, replicates)
+        self._tracking.end_condition(run_id, replicates, self._curves(condition, replicates), tags)
         del self._conditions[condition.name]
 
     def _run_of(self, replicate: Replicate) -> str:
@@ -298,15 +313,15 @@ class Recorder:
         settings, sweep = self._factory.settings, self._factory.sweep.name
         keys = [replicate.key for replicate in replicates if replicate.state == "complete"]
         try:
-            journals = [folder_of_replicate(settings, sweep, key).records() for key in keys]
+            journals = [summarise(folder_of_replicate(settings, sweep, key).records()).histories for key in keys]
         except UnavailableError:  # written once the bucket is back
             raise
         except (OSError, ValueError):
             return ()
         return mean_curves(condition.name, journals) if all(journals) else ()
 
-    def _describe_sweep(self) -> None:
-        """Writes the experiment's description and saved views."""
+    def _describe_sweep(self, declared: str) -> None:
+        """Writes the experiment's description, saved views and what the sweep declares."""
         factory, sweep = self._factory, self._factory.sweep
         condition = sweep.conditions[0] if sweep.conditions else Condition("base")
         end = factory.first_evaluation(condition)
@@ -316,17 +331,17 @@ class Recorder:
         filters = [one.filled(limits) for one in FILTERS]
         note = notes.of_experiment(sweep.name, sweep.description, self._experiment, filters)
         views = view_tags(ranked, changed_settings(sweep))
-        self._tracking.describe(self._experiment, views | {NOTE: note} | self._declaration())
+        self._tracking.describe(self._experiment, views | {NOTE: note, names.DECLARATION: declared})
 
-    def _declaration(self) -> dict[str, str]:
-        """Of the whole sweep, also where it is cut down to some conditions or to one replicate."""
+    def _declaration(self) -> str:
+        """The declaration of the whole sweep, also where it is cut down to some conditions or to one replicate."""
         sweep = self._factory.sweep
         if sweep.conditions and sweep.declared_at and not sweep.reference:  # a part with its reference records the same
             whole = find_sweep(sweep.declared_at, size_of(sweep.name) == "smoke")
             named, all_named = ({one.declared for one in part.conditions} for part in (sweep, whole))
             if named < all_named or len(sweep.seeds) == len(sweep.conditions) == 1:
                 sweep = whole
-        return {names.DECLARATION: declaration.text_of(sweep)}
+        return declaration.text_of(sweep)
 
     def _condition_run(self, condition: Condition) -> str:
         if condition.name not in self._conditions:
@@ -338,8 +353,9 @@ class Recorder:
                 names.CONDITION: condition.name,
                 NOTE: notes.opening(sweep.description),
             }
-            run_id = self._tracking.open_run(self._experiment, "condition", key, condition.name, tags)
-            self._tracking.log(run_id, tags=encode_settings(condition.settings), params=flatten(config))
+            settings = encode_settings(condition.settings)
+            run_id = self._tracking.open_run(self._experiment, "condition", key, condition.name, tags | settings)
+            self._tracking.log(run_id, tags=settings, params=flatten(config))
             self._conditions[condition.name] = run_id
         return self._conditions[condition.name]
 
@@ -350,17 +366,24 @@ class Recorder:
             names.SEED: str(task.seed),
             names.CODE_VERSION: task.work.code_version,
             names.DATA_FINGERPRINT: task.fingerprint,
-            names.GIT_COMMIT: checkout.git_commit(checkout.source_of(task.work.trainable)),
-            names.PACKAGES: checkout.package_versions(task.work.trainable),
-            names.COMMAND: checkout.command(),
-        }
+        } | dict(zip(names.ORIGIN, astuple(self._origin(task)), strict=True))
+
+    def _origin(self, task: Task) -> Origin:
+        """What a task was first begun with; nothing is said of one that was begun before and has no record of it."""
+        if known := self.known.origins.get(task.work.key):
+            return known
+        if task.work.key in self._known_by_key:
+            return UNKNOWN
+        trainable = task.work.trainable
+        commit = checkout.git_commit(checkout.source_of(trainable))
+        return Origin(commit, checkout.package_versions(trainable), checkout.command())
 
     def _end_tags(self, task: Task) -> dict[str, str]:
         known = task.summary
         return {
             names.ERROR: task.error[:500],
             names.LOST: str(task.is_lost).lower(),
-            names.TRIES: str(task.tries),
+            **({names.TRIES: str(task.tries)} if task.tries else {}),  # none in this session: as it was
             names.EVALUATIONS: json.dumps(sorted(known.evaluations)),
             names.CODE_VERSION: task.code_version,
             names.HOST: known.host,
@@ -370,9 +393,3 @@ class Recorder:
             names.PEAK_GPU_BYTES: str(known.peak_gpu_bytes),
             names.SIZE_BYTES: str(known.size_bytes),
         }
-
-
-def _progress(replicate: Replicate) -> tuple[bool, bool, int]:
-    """How far a record of a replicate has come: of two of one replicate the further one is newer."""
-    is_complete = replicate.state == "complete"
-    return is_complete, is_complete or replicate.state == "failed", len(replicate.evaluations)

@@ -16,12 +16,20 @@ from orchestrator.results.study import Replicate
 from orchestrator.scheduler.capacity import Capacity, check_capacity, fits, leaves_room
 from orchestrator.scheduler.conditions import Conditions, ConditionSource, WantedCondition
 from orchestrator.scheduler.earlier_results import EarlierResults, is_known_to_fail, is_recorded
-from orchestrator.scheduler.outage import Outage
 from orchestrator.scheduler.progress import ProgressView
 from orchestrator.scheduler.recorder import Recorder
-from orchestrator.scheduler.retry import MAX_TRIES, WAITS_S, is_lost, is_settled, unwritten
-from orchestrator.scheduler.stop_request import Stopping
-from orchestrator.scheduler.task import Task, TaskList, folder_of, journals
+from orchestrator.scheduler.stop_request import Outage, Stopping
+from orchestrator.scheduler.task import (
+    MAX_TRIES,
+    WAITS_S,
+    Task,
+    TaskList,
+    folder_of,
+    is_lost,
+    is_settled,
+    journals,
+    unwritten,
+)
 from orchestrator.tracking.availability import is_unavailable
 from orchestrator.tracking.lease import StoreLease
 from orchestrator.worker.work import Work
@@ -77,7 +85,7 @@ class Scheduler:
         return [self._recorder.replicate(task) for task in self.tasks.replicates()]
 
     def extend(self) -> bool:
-        """Takes in the conditions and seeds that are wanted now, and says whether there were any.
+        """Takes in the conditions and seeds that are wanted now, and returns whether there were any.
 
         Called before anything starts, it shows what is wrong with them.
 
@@ -85,7 +93,7 @@ class Scheduler:
             RefusedError: if results of another code version are there, or nothing has started and a task can never fit.
             UnavailableError: if a journal cannot be read now; the same is taken in again.
         """
-        # Seeds that a pruned search gives come before new conditions: those of which it has all seeds prune others.
+        # Seeds that a pruned search gives come before new conditions: whole conditions prune others.
         if kept := self._conditions.decide_by_first_seeds():
             self._add_seeds(kept)
             return True
@@ -125,7 +133,7 @@ class Scheduler:
         return self._is_stalled or self._conditions.is_exhausted()
 
     def reported(self, key: str, record: Record) -> None:
-        """A live task reported."""
+        """A live task reported: it is alive, and is shown so. The values themselves are read from its journal."""
         task = self.tasks[key]
         task.heard_s = time.monotonic()
         self.num_reports += record["kind"] in RESULTS
@@ -145,13 +153,13 @@ class Scheduler:
     def ended(self, key: str, lost: str = "", is_excused: bool = False) -> None:
         """A live task ended; its journal says how, or `lost` why it could not say.
 
-        Where it was lost, it waits for another try while it has some left.
+        Here it is decided whether it is tried again: where it was lost, it waits for that while it has tries left.
 
         Args:
             is_excused: whether the whole cluster was lost: then this try does not count.
         """
         task = self.tasks[key]
-        with contextlib.suppress(UnavailableError):  # then what was not heard of it counts as lost
+        with contextlib.suppress(UnavailableError):  # a journal that cannot be read counts as one that ends here
             self.hear(task)
             task.summary = summarise(folder_of(task).records())
         now = time.monotonic()
@@ -180,7 +188,7 @@ class Scheduler:
             self.ended(key, why, is_excused=True)
 
     def hear(self, task: Task) -> None:
-        """Learns from its journal that a task has started to work, where it has not said so yet.
+        """Learns from its journal that a task has started to work, where no report of that has come.
 
         The watchdog asks for it too, because a report may be lost with the connection that should bring it.
         """
@@ -214,7 +222,7 @@ class Scheduler:
         live = [task.work.resources for task in self.tasks.live.values()]
         if sum(resources.num_cpus for resources in live) > capacity.num_cpus:
             return None
-        too_large: set[ResolvedResources] = set()  # asked once for each size: thousands of tasks may wait
+        too_large: set[ResolvedResources] = set()  # looked at once for each size: thousands of tasks may wait
         for task in list(self.tasks.waiting.values()):
             resources = task.work.resources
             if resources in too_large or task.not_before_s > now or not self.tasks.is_open(task):
@@ -245,7 +253,7 @@ class Scheduler:
         if key not in self._leases:
             self._leases[key] = self._lease(f"prerequisite {key}")
         lease = self._leases[key]
-        if not _when_there(lease.acquire):
+        if not _unless_away(lease.acquire):
             holder = lease.holder()
             if holder and key not in self._announced_holders:
                 self._announced_holders.add(key)
@@ -255,23 +263,23 @@ class Scheduler:
             folder = folder_of(task)
             journal = task.summary = summarise(folder.records())
             final = journal.final
-            is_there = is_settled(final, task.work) and not (task.is_tried_again and final["state"] == "failed")
-            if is_there and final["state"] == "complete":  # and what it made is still there, undamaged
-                is_there = all(folder.product(name) for name in final.get("products", {}).values())
+            has_result = is_settled(final, task.work) and not (task.is_tried_again and final["state"] == "failed")
+            if has_result and final["state"] == "complete":  # of which nobody has removed or damaged a product
+                has_result = all(folder.product(name) for name in final.get("products", {}).values())
         except UnavailableError as error:
             self._outage.tolerate(error)
             return False
         self._outage.is_over()
         self._earlier.check(task, journal)
-        if is_there:
+        if has_result:
             self._end(task, final)
             self._release(task)
-        return not is_there
+        return not has_result
 
     def _release(self, task: Task) -> None:
         """Lets other sweeps have a prerequisite that has ended."""
         if task.work.key in self._leases and task.has_ended:
-            _when_there(self._leases[task.work.key].release)
+            _unless_away(self._leases[task.work.key].release)
 
     def _begin(self, task: Task) -> None:
         """A waiting task starts, as an attempt of its own: so that no end of an earlier try counts for this one."""
@@ -332,16 +340,17 @@ class Scheduler:
         self._earlier.check(task, journal)
         self.tasks.add(task)
         final, is_in_store = journal.final, is_recorded(known, journal, task)
-        is_there = is_in_store or journal.is_complete(task.evaluations)
-        lacking = task.work.lacking({**(known.metrics if known else {}), **journal.metrics}) if is_there else ""
+        is_complete = is_in_store or journal.is_complete(task.evaluations)
+        lacking = task.work.lacking({**(known.metrics if known else {}), **journal.metrics}) if is_complete else ""
         if lacking:  # the objectives are others by now, or no worker had looked at them
             version = journal.last_version or (known.code_version if known else task.work.code_version)
             known, final = None, {"state": "failed", "error": lacking, "code_version": version}
-        elif is_in_store:  # as the store has it: nothing of it is written again
+        elif is_in_store:  # nothing of it is written again, but what MLflow lacks
             self.tasks.move(task, "complete")
+            self._recorder.mirror_again(task, journal)
             return
         task.summary = journal
-        if is_there and not lacking:
+        if is_complete and not lacking:
             self._end(task, {"state": "complete"})  # also where another evaluation, no longer wanted, had failed
         elif self._earlier.tries_again(task, final):
             for key in task.prerequisites:
@@ -349,6 +358,7 @@ class Scheduler:
         elif known and is_known_to_fail(known, final, task):
             self.tasks.move(task, "failed")
             task.error = known.error
+            self._recorder.mirror_again(task, journal)
         elif final["state"] == "failed" and is_settled(final, task.work):
             self._end(task, final)
         # Only before anything has started: later a node may be away for a moment, which is no reason to refuse.
@@ -357,8 +367,8 @@ class Scheduler:
                 check_capacity(needed, self._capacity())
 
 
-def _when_there(ask: Callable[[], bool | None]) -> bool:
-    """What the store answers; no, while it is away: then it is asked again, or the lease expires."""
+def _unless_away(ask: Callable[[], bool | None]) -> bool:
+    """The store's answer; False while it is away: then it is asked again, or the lease expires."""
     try:
         return bool(ask())
     except Exception as error:

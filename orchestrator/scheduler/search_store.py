@@ -10,7 +10,7 @@ import optuna
 from optuna.distributions import distribution_to_json
 from optuna.exceptions import StorageInternalError
 from optuna.storages import RDBStorage
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
 from orchestrator.environment.settings import Settings
@@ -57,41 +57,45 @@ def decisions(sweep: str, settings: Settings) -> Mapping[str, str]:
         InputError: if the database cannot be read.
     """
     try:
-        found = [trial.user_attrs for study in studies(sweep, settings) for trial in study.get_trials(deepcopy=False)]
+        trials = [trial.user_attrs for study in studies(sweep, settings) for trial in study.get_trials(deepcopy=False)]
     except UNREADABLE as error:
         cause = error.__cause__ or error
         raise InputError(unusable(settings.search_store, cause, "Optuna's database")) from None
-    return {known[CONDITION]: known[DECISION] for known in found if DECISION in known}
+    return {known[CONDITION]: known[DECISION] for known in trials if DECISION in known}
 
 
 def read_trials(sweep: Sweep, settings: Settings) -> Trials:
-    """What the search `sweep` has been told so far; of several searches of its name that of most trials.
+    """The results that the search `sweep` has so far; of several searches of its name those of the longest.
 
     Where Optuna's database is away or holds none, the notes say so.
+
+    Raises:
+        InputError: if the sweep is no search.
     """
-    assert sweep.search is not None
+    if sweep.search is None:
+        raise InputError(f"{sweep.name} must be a search to have parameters, but its conditions are listed.")
     nothing = Trials(sweep.name, tuple(objective.metric for objective in sweep.objectives), {})
     store, space = settings.search_store, sweep.search.space
     try:
-        found = [_told(study, space, nothing) for study in studies(sweep.name, settings)]
+        searches = [_trials(study, space, nothing) for study in studies(sweep.name, settings)]
     except UNREADABLE as error:
         reason = reason_of(error.__cause__ or error, store)
         return replace(nothing, notes=(f"Optuna's database {redacted_uri(store)} cannot be read: {reason}",))
-    if not found:
+    if not searches:
         return replace(nothing, notes=(f"Optuna's database {redacted_uri(store)} holds no search of {sweep.name}.",))
-    most = max(found, key=lambda one: len(one.trials))
-    several = f"{len(found)} searches have this name; this is the one of most trials."
-    return replace(most, notes=(several,) if len(found) > 1 else ())
+    most = max(searches, key=lambda search: len(search.trials))
+    several = f"{len(searches)} searches have this name; this is the one of most trials."
+    return replace(most, notes=(several,) if len(searches) > 1 else ())
 
 
-def _told(study: optuna.Study, space: Mapping[str, Distribution], nothing: Trials) -> Trials:
+def _trials(study: optuna.Study, space: Mapping[str, Distribution], nothing: Trials) -> Trials:
     complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     finite = [trial for trial in complete if all(map(math.isfinite, trial.values))]
     identity = study.study_name.rpartition("-")[2]
-    names = (condition_of(one.number, drawn_values(one, space), identity) for one in finite)
-    trials = tuple(Trial(name, one.params, tuple(one.values)) for name, one in zip(names, finite, strict=True))
+    names = (condition_of(trial.number, drawn_values(trial.params, space), identity) for trial in finite)
+    trials = tuple(Trial(name, trial.params, tuple(trial.values)) for name, trial in zip(names, finite, strict=True))
     ranges = finite[0].distributions if finite else {}
-    distributions = {path: distribution_to_json(one) for path, one in ranges.items()}
+    distributions = {path: distribution_to_json(values) for path, values in ranges.items()}
     return replace(nothing, distributions=distributions, trials=trials)
 
 
@@ -100,10 +104,10 @@ def condition_of(number: int, values: Mapping[str, Any], identity: str) -> str:
     return condition_name_of(f"{number:04d} {condition_name(values, num_digits=3)} {identity[:4]}")
 
 
-def drawn_values(trial: FrozenTrial, space: Mapping[str, Distribution]) -> dict[str, Any]:
+def drawn_values(params: Mapping[str, Any], space: Mapping[str, Distribution]) -> dict[str, Any]:
     """The settings that a trial has drawn; of a distribution that Optuna does not know it draws the quantile."""
-    return {path: _value(space.get(path), drawn) for path, drawn in trial.params.items()}
-
-
-def _value(distribution: Distribution | None, drawn: Any) -> Any:
-    return distribution.quantile(drawn) if isinstance(distribution, Exponential) else drawn
+    values = dict(params)
+    for path, drawn in params.items():
+        if isinstance(distribution := space.get(path), Exponential):
+            values[path] = distribution.quantile(drawn)
+    return values

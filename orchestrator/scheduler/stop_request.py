@@ -1,11 +1,19 @@
-"""How a running driver is asked to stop, from whatever thread, and why."""
+"""What stops a running driver: it is asked to, from whatever thread, or a store is silent for too long."""
 
 import contextlib
 import os
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import Final
+
+LIMIT_S: Final = 600.0
+"""How long a store may be silent while nothing else goes on."""
+
+GAP_S: Final = 300.0
+"""After so long without a failure the next one is another outage."""
 
 
 class Stopping:
@@ -21,12 +29,12 @@ class Stopping:
         self.may_write = True
 
     def lose(self, reason: str) -> None:
-        """Has the main thread stop, and write no more."""
+        """Makes the main thread stop, and write no more."""
         self.may_write = False
         self.stop(reason)
 
     def stop(self, reason: str) -> None:
-        """Has the main thread stop as on SIGTERM, once: what it then still writes is not to be cut short."""
+        """Makes the main thread stop as on SIGTERM, once: a second signal would cut short what it still writes."""
         if not self.reason:
             self.reason = reason
             os.kill(os.getpid(), signal.SIGTERM)
@@ -53,3 +61,35 @@ def stop_on_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+class Outage:
+    """An outage of a store, or of several that are used together.
+
+    Args:
+        tell: told once when it begins.
+        clock: seconds that only grow.
+    """
+
+    def __init__(self, tell: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._tell, self._clock = tell, clock
+        self._since_s: float | None = None
+        self._failed_s = 0.0
+
+    def tolerate(self, error: Exception, is_idle: bool = True) -> None:
+        """Returns where the same call may be made again later; raises `error` where the outage has lasted too long.
+
+        Args:
+            is_idle: whether nothing else goes on meanwhile, which would be cut off.
+        """
+        now = self._clock()
+        before_s, self._failed_s = self._failed_s, now
+        if self._since_s is None or now - before_s > GAP_S:
+            self._since_s = now
+            self._tell(f"{str(error).rstrip('.')}; the work that needs it waits.")
+        elif is_idle and now - self._since_s > LIMIT_S:
+            raise error
+
+    def is_over(self) -> None:
+        """The store has answered."""
+        self._since_s = None

@@ -5,16 +5,15 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from orchestrator.environment.settings import Settings
 from orchestrator.scheduler.task import Task
-from orchestrator.tracking.replicate_tags import setting_texts
 from orchestrator.worker.code_version import code_version
 from orchestrator.worker.contract import check_contract
 from orchestrator.worker.trainable import load
 from orchestrator.worker.work import Work, config_type, evaluation_ids
 from search_spaces.resources import ResolvedResources
+from search_spaces.settings import setting_texts
 from search_spaces.sweep import Condition, Prerequisite, Sweep
 from trainables.config import (
     PLAIN,
@@ -47,8 +46,9 @@ class TaskFactory:
     def __post_init__(self) -> None:
         check_contract(self.sweep)
         sweep = self.sweep
-        own = (one for one in sweep.conditions if not all(isinstance(value, PLAIN) for value in one.values.values()))
-        offer_secrets([sweep.base, *(sweep.config(one, sweep.seeds[0]) for one in own)])
+        # Plain values hold no secrets, so of thousands of conditions only those with whole configs are built here.
+        whole = (c for c in sweep.conditions if not all(isinstance(value, PLAIN) for value in c.values.values()))
+        offer_secrets([sweep.base, *(sweep.config(condition, sweep.seeds[0]) for condition in whole)])
 
     def replicate(self, condition: Condition, seed: int, prerequisites: Mapping[str, Task]) -> Task:
         """The task of one condition with one seed, which needs `prerequisites` by name."""
@@ -56,16 +56,29 @@ class TaskFactory:
         fingerprint = self.fingerprint(sweep.trainable, config)
         keys = tuple(task.work.key for task in prerequisites.values())
         key = content_hash(sweep.name, sweep.trainable, config, fingerprint, list(keys), seed)
+        work = self._work(
+            key,
+            f"{condition.name} seed {seed}",
+            sweep.trainable,
+            config,
+            self.settings.replicates(sweep.name) / key,
+            (condition.resources or sweep.resources).resolve(self.num_gpus),
+            {name: task.work for name, task in prerequisites.items()},
+        )
+        end = self.first_evaluation(condition)
+        must_report = {
+            "objectives": tuple(self.objective_names(condition)),
+            "constraints": tuple(bound.metric + end for bound in (sweep.search.constraints if sweep.search else ())),
+        }
+        part = {
+            "sweep": sweep.name,
+            "condition": condition.name,
+            "seed": seed,
+            "settings": setting_texts(condition.settings),
+            "fingerprint": fingerprint,
+        }
         return Task(
-            work=self._work(
-                key,
-                f"{condition.name} seed {seed}",
-                sweep.trainable,
-                config,
-                self.settings.replicates(sweep.name) / key,
-                (condition.resources or sweep.resources).resolve(self.num_gpus),
-                {name: task.work for name, task in prerequisites.items()},
-            ).model_copy(update=self._needed_metrics(condition) | {"part": self._part(condition, seed, fingerprint)}),
+            work=work.model_copy(update={**must_report, "part": part}),
             condition=condition,
             seed=seed,
             fingerprint=fingerprint,
@@ -74,13 +87,13 @@ class TaskFactory:
         )
 
     def prerequisites(self, condition: Condition, seed: int) -> dict[str, Task]:
-        """Those that a replicate uses, by name; equal content has an equal key, in whatever sweep."""
+        """The prerequisites that a replicate uses, by name; equal content has an equal key, in whatever sweep."""
         used = condition.prerequisites
-        needed = [one for one in self.sweep.prerequisites if used is None or one.name in used]
+        needed = [wanted for wanted in self.sweep.prerequisites if used is None or wanted.name in used]
         return {wanted.name: self._prerequisite(wanted, condition, seed) for wanted in needed}
 
     def _prerequisite(self, wanted: Prerequisite, condition: Condition, seed: int) -> Task:
-        """One of its own for each seed, or that of the sweep's first."""
+        """The task of a prerequisite: of each seed its own, or that of the sweep's first seed for all."""
         of_seed = seed if wanted.each_seed else self.sweep.seeds[0]
         config: AnyConfig = with_secrets(getattr(self.sweep.config(condition, of_seed), wanted.config_path))
         if wanted.each_seed:
@@ -96,26 +109,7 @@ class TaskFactory:
     def first_evaluation(self, condition: Condition) -> str:
         """`@NAME` of the evaluation under which the objectives are taken; empty where there is none."""
         config = self.sweep.config(condition, self.sweep.seeds[0])
-        return next((f"@{one.name}" for one in load(self.sweep.trainable).evaluations(config)), "")
-
-    def _part(self, condition: Condition, seed: int, fingerprint: str) -> dict[str, Any]:
-        """What the work of a replicate is of, as its journal says it."""
-        return {
-            "sweep": self.sweep.name,
-            "condition": condition.name,
-            "seed": seed,
-            "settings": setting_texts(condition.settings),
-            "fingerprint": fingerprint,
-        }
-
-    def _needed_metrics(self, condition: Condition) -> dict[str, tuple[str, ...]]:
-        """What the work of a replicate must report."""
-        constraints = self.sweep.search.constraints if self.sweep.search else ()
-        end = self.first_evaluation(condition)
-        return {
-            "objectives": tuple(self.objective_names(condition)),
-            "constraints": tuple(one.metric + end for one in constraints),
-        }
+        return next((f"@{evaluation.name}" for evaluation in load(self.sweep.trainable).evaluations(config)), "")
 
     def objective_names(self, condition: Condition) -> list[str]:
         """The metrics that are the objectives, as a replicate of the condition reports them."""
@@ -123,7 +117,7 @@ class TaskFactory:
         return [objective.metric + end for objective in self.sweep.objectives]
 
     def fingerprint(self, trainable: str, config: AnyConfig) -> str:
-        """Of the data that `trainable` reads under `config`; configs that decide it alike ask once."""
+        """The fingerprint of the data that `trainable` reads under `config`; equal answers of `reads` share one."""
         config = with_secrets(config)
         name = content_hash(trainable, load(trainable).reads(config))
         if name not in self._fingerprints:

@@ -23,16 +23,16 @@ RUNS_WORK: Final = "/orchestrator/worker/execute.py"
 
 LOOK_S: Final = 0.5
 PLACE_S: Final = 300.0
-"""After so long without a place it is said, once, that work waits for one."""
+"""After so long without a place the user is told, once, that work waits for it."""
 
 ASK_S: Final = 10.0
-"""How often a journal behind a URL is asked for, of work that has not said that it has started."""
+"""How often a journal behind a URL is read while its work has not reported its start."""
 
 JOIN_S: Final = 5.0
 """How long the driver's end waits for a look that a bucket which is away may hold up."""
 
 End = Callable[[Record], str | None]
-"""Ends the process that wrote a `started` record, wherever it is, and returns what it said of where it hangs."""
+"""Ends the process that wrote a `started` record, wherever it is, and returns the stacks that it wrote before."""
 
 
 class Watchdog:
@@ -42,7 +42,7 @@ class Watchdog:
         end: None where work runs in the driver's own process, which nobody but its user may end.
         max_device_s: what this driver's tasks may use of devices, in device seconds.
         tell: told of work for which the cluster finds no place.
-        room: what the cluster has, in words; empty while it is away, for then that is the cause.
+        room: what the cluster has, in words; empty while it is away.
     """
 
     def __init__(
@@ -55,9 +55,9 @@ class Watchdog:
     ) -> None:
         self._scheduler, self._end, self._max_device_s = scheduler, end, max_device_s
         self._tell, self._room = tell, room
-        self._told: set[str] = set()
+        self._announced: set[str] = set()
         self._busy_s = time.monotonic()
-        self._asked_s: dict[str, float] = {}
+        self._read_s: dict[str, float] = {}
         self._closed = threading.Event()
         self._is_ending = False
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
@@ -74,81 +74,69 @@ class Watchdog:
 
     def _run(self) -> None:
         while not self._closed.wait(LOOK_S):
-            if self._scheduler.device_s() >= self._max_device_s:
-                self._scheduler.stopping.stop(f"Stopped at the limit of {self._max_device_s / 3600:g} device hours.")
+            scheduler = self._scheduler
+            if scheduler.device_s() >= self._max_device_s:
+                scheduler.stopping.stop(f"Stopped at the limit of {self._max_device_s / 3600:g} device hours.")
                 return
-            for task in list(self._scheduler.tasks.live.values()):
+            for task in list(scheduler.tasks.live.values()):
                 with contextlib.suppress(OSError, InputError):  # a journal that cannot be read now
-                    if self._look_at(task):
+                    if self._end_if_silent(task):
                         break  # the driver may have waited for that, and heard nobody meanwhile
-            self._say_too_large()
+            # Nothing may run because machines were lost that all that is left needs.
+            if scheduler.tasks.live:
+                self._busy_s = time.monotonic()
+            elif time.monotonic() - self._busy_s >= PLACE_S and (too_large := scheduler.too_large()):
+                needs = too_large.work.resources
+                self._announce(too_large.work, f"waits for {needs.min_cpus} CPUs and {needs.min_gpus:g} GPUs")
 
-    def _look_at(self, task: Task) -> bool:
-        """Ends it where it has been silent for too long, and says whether it did.
-
-        Where that brings nothing, whatever drives its workers is ended too after as long, for it may be what hangs.
-        """
-        limit_s = task.work.resources.report_timeout_s
-        if not task.running_s and self._may_ask(task.work):
-            self._scheduler.hear(task)
+    def _end_if_silent(self, task: Task) -> bool:
+        """Ends a task that has been silent for too long, and returns whether it did; notes when one began to work."""
+        now, limit_s = time.monotonic(), task.work.resources.report_timeout_s
+        if not task.running_s:
+            # A report of the start may be lost, so the journal is read too: seldom, for requests to a bucket cost.
+            attempt = task.work.attempt + task.work.key
+            if not task.work.shared or now - self._read_s.get(attempt, -ASK_S) >= ASK_S:
+                self._read_s[attempt] = now
+                self._scheduler.hear(task)
         if self._closed.is_set():
             return False
         if not task.running_s:
-            self._say_unplaced(task)
-        if self._end is None or not task.running_s or time.monotonic() - task.heard_s < limit_s:
+            # Others may have taken its place. What waits for its turn in its own sweep is well.
+            if self._scheduler.is_early(task):
+                task.heard_s = time.monotonic()
+            waited_s = time.monotonic() - task.heard_s
+            if waited_s >= PLACE_S:
+                self._announce(task.work, f"has waited for resources for {waited_s / 60:.0f} min")
+            return False
+        if self._end is None or time.monotonic() - task.heard_s < limit_s:
             return False
         self._is_ending = True
         try:
             with task.ending:
-                if task.state == "live" and time.monotonic() - task.heard_s >= limit_s:  # else it ended by itself
-                    self._end_silent(task, self._end, limit_s)
+                if task.state != "live" or time.monotonic() - task.heard_s < limit_s:
+                    return True  # it ended by itself
+                was_ended = bool(task.lost_because)
+                task.lost_because = f"it reported nothing for {limit_s:g} s, so Ponderay ended its process"
+                stack = self._end(task.started)
+                # The second time the process is dead, so whatever drives the workers may be what hangs.
+                if was_ended and task.driving and not self._closed.is_set():
+                    self._end(task.driving)
+                task.lost_because += where_it_hung(stack or _read(task.work.folder / HUNG_FILE))
+                task.heard_s = time.monotonic()
         finally:
             self._is_ending = False
         return True
 
-    def _end_silent(self, task: Task, end: End, limit_s: float) -> None:
-        was_ended = bool(task.lost_because)
-        task.lost_because = f"it reported nothing for {limit_s:g} s, so Ponderay ended its process"
-        said = end(task.started)
-        if was_ended and task.driving and not self._closed.is_set():
-            end(task.driving)
-        task.lost_because += where_it_hung(said or _read(task.work.folder / HUNG_FILE))
-        task.heard_s = time.monotonic()
-
-    def _say_unplaced(self, task: Task) -> None:
-        """Others may have taken the place that it should have. What waits for its turn in its own sweep is well."""
-        if self._scheduler.is_early(task):
-            task.heard_s = time.monotonic()
-        waited_s = time.monotonic() - task.heard_s
-        if waited_s >= PLACE_S:
-            self._say_of(task.work, f"has waited for resources for {waited_s / 60:.0f} min")
-
-    def _say_too_large(self) -> None:
-        """Where nothing has run for long, because machines were lost that what is left needs."""
-        if self._scheduler.tasks.live:
-            self._busy_s = time.monotonic()
-        elif time.monotonic() - self._busy_s >= PLACE_S and (task := self._scheduler.too_large()):
-            needs = task.work.resources
-            self._say_of(task.work, f"waits for {needs.min_cpus} CPUs and {needs.min_gpus:g} GPUs")
-
-    def _say_of(self, work: Work, what: str) -> None:
-        """Once, and not while the cluster is away."""
-        if work.attempt + work.key not in self._told and (room := self._room()):
-            self._told.add(work.attempt + work.key)
+    def _announce(self, work: Work, what: str) -> None:
+        """Says it once, and not while the cluster is away, which is the cause then."""
+        if work.attempt + work.key not in self._announced and (room := self._room()):
+            self._announced.add(work.attempt + work.key)
             self._tell(f"{work.label} {what}; {room}.")
 
-    def _may_ask(self, work: Work) -> bool:
-        """Whether its journal may be looked at again: requests to a bucket cost."""
-        now, this = time.monotonic(), work.attempt + work.key
-        if work.shared and now - self._asked_s.get(this, -ASK_S) < ASK_S:
-            return False
-        self._asked_s[this] = now
-        return True
 
-
-def where_it_hung(said: str) -> str:
+def where_it_hung(stack: str) -> str:
     """The innermost line of the thread that was at work, as far as the process could still say it."""
-    lines = [line.strip() for line in said.splitlines() if line.startswith("  File")]
+    lines = [line.strip() for line in stack.splitlines() if line.startswith("  File")]
     begun = [line.partition(RUNS_WORK)[0] for line in lines if RUNS_WORK in line]
     ours = (f'File "{OURS}/', 'File "<string>"', *(f"{line}/orchestrator/" for line in begun))
     frames = [line for line in lines if not line.startswith(ours)]
@@ -157,10 +145,10 @@ def where_it_hung(said: str) -> str:
 
 
 def end_process(started: Record) -> str:
-    """Asks a process of this machine where it hangs, and kills it, unless it has ended and another has its number.
+    """Kills a process of this machine, unless it has ended and another has its number.
 
     Returns:
-        What it said.
+        The stacks of its threads, which it is made to write before; empty where it writes none.
     """
     if start_time(started["pid"]) != started["process_started"]:
         return ""

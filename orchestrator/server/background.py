@@ -19,7 +19,7 @@ PREFIX: Final = "ponderay: "
 
 
 def start(server: TrackingServer) -> tuple[Serving, bool]:
-    """Starts it unless one serves from its folder, and waits until it answers; returns it, and whether it is new.
+    """Starts a server unless its folder has one, and waits until it answers; returns it, and whether it is new.
 
     Of several processes that do this at once one starts it, and all wait.
 
@@ -35,16 +35,14 @@ def start(server: TrackingServer) -> tuple[Serving, bool]:
         raise InputError(f"Another process is still starting the server of {server.folder.path}.") from None
     try:
         child = 0 if server.folder.serving() else _detach(server, starting)
-        return _wait(server.folder, child, deadline_s - time.monotonic()), child != 0
+        serving = wait_until(lambda: _answering(server.folder, child), deadline_s - time.monotonic())
     finally:
         starting.release()
-
-
-def _wait(folder: ServerFolder, child: int, limit_s: float) -> Serving:
-    serving = wait_until(lambda: _answering(folder, child), limit_s)
     if serving is None:
-        raise InputError(f"The server does not answer within {ANSWER_S:.0f} s, but still runs; see {folder.log}.")
-    return serving
+        raise InputError(
+            f"The server does not answer within {ANSWER_S:.0f} s, but still runs; see {server.folder.log}."
+        )
+    return serving, child != 0
 
 
 def _answering(folder: ServerFolder, child: int) -> Serving | None:
@@ -53,8 +51,10 @@ def _answering(folder: ServerFolder, child: int) -> Serving | None:
     if serving and serving.is_ready and answers(serving.host, serving.port):
         return serving
     if child and os.waitpid(child, os.WNOHANG)[0]:
-        said = [line for line in folder.log.read_text(encoding="utf-8").split("\n") if line.startswith(PREFIX)]
-        raise InputError(said[-1].removeprefix(PREFIX) if said else f"The server ended at once; see {folder.log}.")
+        reasons = [line for line in folder.log.read_text(encoding="utf-8").split("\n") if line.startswith(PREFIX)]
+        raise InputError(
+            reasons[-1].removeprefix(PREFIX) if reasons else f"The server ended at once; see {folder.log}."
+        )
     return None
 
 

@@ -13,7 +13,7 @@ KEPT_SETTINGS: Final = ("MLFLOW_S3_", "MLFLOW_BOTO_", "MLFLOW_SQLALCHEMYSTORE_")
 """Others of MLflow's, which mean clients or would undo what is set here, do not reach the server."""
 
 CACHE_S: Final = 60
-"""For so long a password that was right is not computed anew, which takes longer than most answers."""
+"""How long a password that was right is not checked again: its hash takes longer than most answers."""
 
 ONLY_TRACKING: Final = {"MLFLOW_ENABLE_AI_GATEWAY": "false", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
 

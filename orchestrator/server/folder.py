@@ -1,4 +1,4 @@
-"""The folder of a tracking server: who serves from it, so that there is one at most, and how that one is ended."""
+"""The folder of a tracking server: who serves from it, so that there is at most one server, and how it is ended."""
 
 import contextlib
 import json
@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+import psutil  # type: ignore[import-untyped]
+
 from orchestrator.machine.durable_files import make_folder
 from orchestrator.machine.network import free_port, is_free, link
 from orchestrator.machine.process_lock import Lease
@@ -19,7 +21,7 @@ from orchestrator.server.postgres import Postgres
 from trainables.errors import InputError
 
 MARK: Final = "_PONDERAY_SERVES_FROM"
-"""In the environment of every process that serves MLflow, so that it is found whatever became of the one above it."""
+"""A variable of every process that serves MLflow, by which it is found whatever became of its parent."""
 END_S: Final = 15.0
 STOP_S: Final = 60.0
 
@@ -73,7 +75,7 @@ class ServerFolder:
     path: Path
 
     def make(self) -> None:
-        """For its owner; where root serves, PostgreSQL's user may pass through."""
+        """Makes the folder for its owner alone; where root serves, PostgreSQL's user may pass through."""
         try:
             if not self.path.exists():
                 make_folder(self.path)
@@ -91,10 +93,10 @@ class ServerFolder:
     def serving(self) -> Serving | None:
         """Who serves here now."""
         try:
-            found = Serving(**json.loads(self._state.read_text(encoding="utf-8")))
+            serving = Serving(**json.loads(self._state.read_text(encoding="utf-8")))
         except (FileNotFoundError, ValueError, TypeError):
             return None
-        return found if found.is_alive else None
+        return serving if serving.is_alive else None
 
     @contextmanager
     def held(self, host: str, port: int) -> Iterator[None]:
@@ -147,21 +149,23 @@ class ServerFolder:
 
     def end_left_over(self) -> bool:
         """Ends processes of MLflow and PostgreSQL that nobody looks after; returns whether there were any."""
-        found = self.end_processes()
+        were_any = self.end_processes()
         if not self._postgres.exists():
-            return found
+            return were_any
         postgres = self.postgres()
-        found = found or postgres.is_running()
+        were_any = were_any or postgres.is_running()
         postgres.stop()
-        return found
+        return were_any
 
     def end_processes(self) -> bool:
         """Ends every process that serves MLflow from here; returns whether there were any."""
-        found = self._marked()
-        for number, limit_s in ((signal.SIGTERM, END_S), (signal.SIGKILL, END_S)):
-            _send(self._marked(), number)
-            wait_until(lambda: not self._marked(), limit_s)
-        return bool(found)
+        were_any = bool(self._marked())
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for pid in self._marked():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            wait_until(lambda: not self._marked(), END_S)
+        return were_any
 
     def postgres(self) -> Postgres:
         """Its own PostgreSQL, on the port that it had before unless another has that now."""
@@ -188,17 +192,9 @@ class ServerFolder:
         return self.path / "postgres"
 
     def _marked(self) -> list[int]:
-        import psutil  # type: ignore[import-untyped]
-
-        found = []
+        pids = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error, OSError):
                 if process.environ().get(MARK) == str(self.path):
-                    found.append(int(process.pid))
-        return found
-
-
-def _send(pids: list[int], number: signal.Signals) -> None:
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
+                    pids.append(int(process.pid))
+        return pids

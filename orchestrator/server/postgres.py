@@ -8,18 +8,16 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import psutil  # type: ignore[import-untyped]
 
 from orchestrator.environment.credentials import secret_in, write_secret
 from orchestrator.machine.durable_files import make_folder, sync
 from orchestrator.tracking.store import with_driver
 from trainables.errors import InputError
-
-if TYPE_CHECKING:
-    import psutil  # type: ignore[import-untyped]
 
 USER: Final = "ponderay"
 SYSTEM_USER: Final = "postgres"
@@ -44,7 +42,7 @@ class Postgres:
     port: int
 
     def uri(self, database: str) -> str:
-        """Of one of its databases, with the password."""
+        """The address of one of the databases, with the password."""
         return with_driver(f"postgresql://{USER}:{self._password()}@127.0.0.1:{self.port}/{database}")
 
     def start(self) -> None:
@@ -73,18 +71,14 @@ class Postgres:
 
     def is_running(self) -> bool:
         """Whether it was started and has not ended."""
-        import psutil
-
         process = self._process()
         try:
             return process is not None and str(self._data) in process.cmdline()
         except psutil.NoSuchProcess:  # or a dead one that nobody has buried
             return False
 
-    def _process(self) -> "psutil.Process | None":
+    def _process(self) -> psutil.Process | None:
         """Whatever has the number that the server had when it started."""
-        import psutil
-
         try:
             return psutil.Process(int(self._lock.read_text(encoding="utf-8").partition("\n")[0]))
         except (FileNotFoundError, ValueError, psutil.NoSuchProcess):
@@ -101,20 +95,20 @@ class Postgres:
     def _make(self) -> None:
         """Makes the server under another name first, so that what was cut off is made anew."""
         make_folder(self.folder)
-        making, told = self.folder / "data.part", self.folder / "password.told"
+        making, password = self.folder / "data.part", self.folder / "password.told"
         if os.geteuid() == 0:
             self._let_in()
         shutil.rmtree(making, ignore_errors=True)
         making.mkdir(mode=0o700)
-        write_secret(told, self._password())
+        write_secret(password, self._password())
         if os.geteuid() == 0:
-            for path in (making, told):
+            for path in (making, password):
                 shutil.chown(path, SYSTEM_USER)
         try:
-            made = ["-U", USER, "-A", "scram-sha-256", "-E", "UTF8", "--locale", "C.UTF-8", "-D", str(making)]
-            self._run("initdb", "--pwfile", str(told), *made)
+            options = ["-U", USER, "-A", "scram-sha-256", "-E", "UTF8", "--locale", "C.UTF-8", "-D", str(making)]
+            self._run("initdb", "--pwfile", str(password), *options)
         finally:
-            told.unlink()
+            password.unlink()
         making.rename(self._data)  # initdb has synced all that is in it
         sync(self.folder)
 
@@ -138,18 +132,20 @@ class Postgres:
         return secret_in(self.folder / "password")
 
     def _run(self, program: str, *arguments: str) -> str:
-        done = self._try(program, *arguments)
-        if done.returncode:
-            said = (done.stderr.strip() or done.stdout.strip()).splitlines() or ["nothing"]
-            raise InputError(f"PostgreSQL in {self.folder}: `{program}` failed: {said[-1]}. {self._log_hint()}".strip())
-        return done.stdout
+        """What a program of PostgreSQL prints, run as another user where this one is root.
 
-    def _try(self, program: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        """Runs a program of PostgreSQL, as another user where this one is root; the password is in the environment."""
+        Its version is that which made the data, for no other can read them. The password is in the environment, not in
+        the arguments, which all can see.
+        """
         user = SYSTEM_USER if os.geteuid() == 0 else None
-        return subprocess.run(  # noqa: S603
-            [find_program(program, self._version()), *arguments],
-            env=self._environment(),
+        made_by, log = self._data / "PG_VERSION", self._data / "server.log"
+        variables = {"PATH": os.environ.get("PATH", ""), "PGHOST": "127.0.0.1", "PGPORT": str(self.port)}
+        done = subprocess.run(  # noqa: S603
+            [
+                find_program(program, made_by.read_text(encoding="ascii").strip() if made_by.exists() else ""),
+                *arguments,
+            ],
+            env=variables | {"PGUSER": USER, "PGPASSWORD": self._password()},
             user=user,
             group=user,
             extra_groups=[] if user else None,
@@ -159,30 +155,22 @@ class Postgres:
             cwd="/",
             check=False,
         )
-
-    def _version(self) -> str:
-        """The major version that made the data, which no other can read; empty where there is none yet."""
-        file = self._data / "PG_VERSION"
-        return file.read_text(encoding="ascii").strip() if file.exists() else ""
-
-    def _environment(self) -> Mapping[str, str]:
-        known = {"PATH": os.environ.get("PATH", ""), "PGHOST": "127.0.0.1", "PGPORT": str(self.port), "PGUSER": USER}
-        return known | {"PGPASSWORD": self._password()}
-
-    def _log_hint(self) -> str:
-        log = self._data / "server.log"
-        return f"See {log}." if log.exists() else ""
+        if done.returncode:
+            lines = (done.stderr.strip() or done.stdout.strip()).splitlines() or ["nothing"]
+            hint = f"See {log}." if log.exists() else ""
+            raise InputError(f"PostgreSQL in {self.folder}: `{program}` failed: {lines[-1]}. {hint}".strip())
+        return done.stdout
 
 
 def find_program(name: str, version: str = "") -> str:
-    """That of the package of `version` or, where none is asked for, the newest one; without packages that on the PATH.
+    """The path of a program of PostgreSQL: of the package of `version`, else of the newest, without any on the PATH.
 
     Raises:
         InputError: if PostgreSQL, or this version of it, is not installed.
     """
     packaged = sorted(PACKAGED.glob(f"*/bin/{name}"), key=lambda path: int(path.parts[-3]))
-    if not packaged and (found := shutil.which(name)):
-        return found
+    if not packaged and (on_path := shutil.which(name)):
+        return on_path
     right = [path for path in packaged if not version or path.parts[-3] == version]
     if not right:
         needed = f"PostgreSQL {version}, which made the data," if packaged else "PostgreSQL"

@@ -64,7 +64,7 @@ class TrackingServer:
         self.folder.make()
         with self.folder.held(self.host, self.port):
             handlers = {number: signal.getsignal(number) for number in SIGNALS}
-            before = {number: own for number, own in handlers.items() if own is not signal.SIG_IGN}  # left so: nohup's
+            before = {number: own for number, own in handlers.items() if own is not signal.SIG_IGN}  # nohup's stays so
             for number in before:
                 signal.signal(number, _interrupt)
             try:
@@ -80,8 +80,13 @@ class TrackingServer:
                     signal.signal(number, handler)
 
     def _serve(self, console: Console) -> int:
-        postgres = None if self.store else self.folder.postgres()
-        store, users = self._databases(postgres)
+        if self.store:
+            postgres = None
+            store, users = address(self.store), address(self.users_store or f"sqlite:///{self.folder.path}/users.db")
+        else:
+            postgres = self.folder.postgres()
+            postgres.start()
+            store, users = postgres.uri("mlflow"), postgres.uri("mlflow_users")
         variables = environment(self.folder.path, store, users, self.artifacts, allowed_origins(self.host, self.port))
         mlflow = subprocess.Popen(  # noqa: S603
             self._command(), env=variables, cwd=self.folder.path, process_group=0, umask=0o077
@@ -109,7 +114,7 @@ class TrackingServer:
             console.print(line, markup=False, soft_wrap=True)
 
     def _passwords(self) -> str:
-        """Where they are, or that those here are not the ones in the users' database."""
+        """Where the passwords are, or that those here are not the ones in the users' database."""
         user = administrator(self.folder.path)
         token = b64encode(f"{user.user}:{user.password}".encode()).decode()
         path = "/api/2.0/mlflow/users/current"
@@ -131,13 +136,6 @@ class TrackingServer:
         }
         program = [sys.executable, "-P", "-m", "orchestrator.server.process"]
         return [*program, *(text for option in options.items() for text in option)]
-
-    def _databases(self, postgres: Postgres | None) -> tuple[str, str]:
-        """MLflow's and the users'; where they are its own, PostgreSQL is started."""
-        if postgres is None:
-            return address(self.store), address(self.users_store or f"sqlite:///{self.folder.path}/users.db")
-        postgres.start()
-        return postgres.uri("mlflow"), postgres.uri("mlflow_users")
 
 
 def _ended(mlflow: "subprocess.Popen[bytes]", postgres: Postgres | None, console: Console) -> int:

@@ -22,15 +22,15 @@ class Correlations(NamedTuple):
 
 
 def over_seeds(conditions: Sequence[Sequence[float]]) -> Correlations | None:
-    """Of every two of the first 200 conditions that vary, whose values are of the same seeds in order.
+    """The correlations of every two of the first 200 conditions that vary; None of fewer than three seeds.
 
-    None where there are no two, or fewer than three seeds.
+    Args:
+        conditions: values of the same seeds in order.
     """
-    varied = [
-        np.asarray(values, np.float64) for values in conditions if not is_constant(np.asarray(values, np.float64))
-    ]
+    arrays = [np.asarray(values, np.float64) for values in conditions]
+    varied = [values for values in arrays if not is_constant(values)]
     if len(varied) < 2 or len(varied[0]) < LEAST_SEEDS:
         return None
     (rows,) = scale.normalised(np.stack(varied[:MOST_CONDITIONS]))
-    found = np.asarray(np.corrcoef(rows))[np.triu_indices(len(rows), 1)]
-    return Correlations(float(np.median(found)), float(found.min()), float(found.max()), len(found))
+    pairs = np.asarray(np.corrcoef(rows))[np.triu_indices(len(rows), 1)]
+    return Correlations(float(np.median(pairs)), float(pairs.min()), float(pairs.max()), len(pairs))

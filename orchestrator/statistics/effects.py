@@ -13,7 +13,7 @@ from orchestrator.statistics.student import RESOLUTION, Floats
 Direction = Literal["minimize", "maximize"]
 
 LEAST_SEEDS: Final = 3
-"""With two in each group, the best two are the same group's in one of three comparisons of equals."""
+"""The least seeds of a group: with two, the best two are the same group's in one of three comparisons of equals."""
 
 
 def hedges_g_rows(a: Floats, b: Floats) -> Floats:
@@ -35,7 +35,7 @@ def hedges_g_rows(a: Floats, b: Floats) -> Floats:
 
 
 def improvement_rows(a: Floats, b: Floats, direction: Direction) -> Floats:
-    """Of each row of (R, n) and (R, m) the share of all pairs in which a's value is better than b's, ties counted half.
+    """The share of all pairs in which a's value is better than b's, ties counted half; of rows of (R, n) and (R, m).
 
     The probability of improvement of Agarwal et al. (2021, arXiv:2108.13264) for one task. NaN with an empty group.
     """
@@ -51,7 +51,7 @@ def improvement_rows(a: Floats, b: Floats, direction: Direction) -> Floats:
 def almost_stochastic_order_rows(
     a: Floats, b: Floats, direction: Direction, level: float = 0.95, num_draws: int = 1000, seed: int = 0
 ) -> Floats:
-    """For each row of (R, n) and (R, m) an upper bound of how far a is from being better than b throughout, 0 to 1.
+    """An upper bound of how far a is from better than b throughout, 0 to 1; of each row of (R, n) and (R, m).
 
     The violation ratio (del Barrio et al. 2018, arXiv:1705.01788; Dror et al. 2019, ACL): of the squared Wasserstein
     distance between a's and b's distributions, the part from quantiles at which a is worse. The bound adds to the

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from scipy.special import stdtr
 
 from orchestrator.statistics import student
 from orchestrator.statistics.intervals import Interval, of_estimates
@@ -24,8 +25,6 @@ def equivalence_p(difference: float, standard_error: float, freedom: float, marg
     Raises:
         ValueError: if the margin is negative.
     """
-    from scipy.special import stdtr
-
     if margin < 0:
         raise ValueError(f"`margin` must be 0 or more, but got {margin}.")
     if math.isnan(freedom):
@@ -72,7 +71,7 @@ class Difference:
 
     @classmethod
     def of_published(cls, a: tuple[float, float, int], b: tuple[float, float, int]) -> Self:
-        """One published mean minus another (Welch 1947).
+        """The difference of two published means (Welch 1947).
 
         Args:
             a: mean, sample standard deviation and n, which is at least 2.

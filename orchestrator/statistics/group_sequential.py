@@ -36,6 +36,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtr
 
 from orchestrator.statistics import scale
 from search_spaces.sweep import Objective, Sequential
@@ -86,10 +87,10 @@ class Comparisons:
 
 def looks(minimum: int, maximum: int) -> tuple[int, ...]:
     """Numbers of seeds after which is looked, rising: `minimum`, each 1.5 times the one before, at last `maximum`."""
-    found = [minimum]
-    while found[-1] < maximum:
-        found.append(min(maximum, math.ceil(GROWTH * found[-1])))
-    return tuple(found)
+    numbers = [minimum]
+    while numbers[-1] < maximum:
+        numbers.append(min(maximum, math.ceil(GROWTH * numbers[-1])))
+    return tuple(numbers)
 
 
 def levels(rule_looks: Sequence[int], error_rate: float) -> tuple[float, ...]:
@@ -125,25 +126,29 @@ def wanted(
     if sequential.question == "front":
         table = table * [-1.0 if objective.direction == "maximize" else 1.0 for objective in about]
     table = scale.times(table, -scale.headroom(np.nan_to_num(table.reshape(-1, len(about)).T)))
-    first, shares = _pairs(sequential, conditions, reference, len(about)), _shares(sequential, conditions, about)
-    tests = [first for _ in shares]
+    num_others = max(1, len(conditions) - 1)
+    if sequential.question == "reference":
+        shares = [1 / num_others]  # of a look's level, that of each two-sided test
+    else:  # twice that of a one-sided test, which shows `better` and `worse`
+        shares = [2 / max(1, len(conditions) * len(about)), 2 / max(1, len(conditions) * num_others)]
+    tests = [_pairs(sequential, conditions, reference, len(about))] * len(shares)
     rule = looks(sequential.minimum, len(seeds))
-    asked, num_seeds = np.ones(len(conditions), dtype=bool), np.full(len(conditions), rule[0])
+    is_needed, num_seeds = np.ones(len(conditions), dtype=bool), np.full(len(conditions), rule[0])
     verdicts = dict.fromkeys(conditions, "undecided")
     for n, level in zip(rule, levels(rule, sequential.error_rate), strict=True):
-        num_seeds[asked] = n
-        if not has_ended[asked, :n].all():
+        num_seeds[is_needed] = n
+        if not has_ended[is_needed, :n].all():
             return Progress(_by_name(conditions, num_seeds), verdicts, False)
         seen = np.where(np.arange(len(seeds))[:, None] < num_seeds[:, None, None], table, np.nan)
-        tests = [_look(test, seen, asked, level * share) for test, share in zip(tests, shares, strict=True)]
+        tests = [_look(test, seen, is_needed, level * share) for test, share in zip(tests, shares, strict=True)]
         has_value = _any(np.isfinite(seen[:, :, 0]))
         if sequential.question == "reference":
-            found, needed = _against_reference(tests[0], conditions, has_value)
+            decided, could_decide = _against_reference(tests[0], conditions, has_value)
         else:
-            found, needed = _front(tests[0], tests[1], conditions, has_value)
-        verdicts = {name: found.get(name, "undecided") if v == "undecided" else v for name, v in verdicts.items()}
-        asked &= needed
-        if not asked.any():
+            decided, could_decide = _front(tests[0], tests[1], conditions, has_value)
+        verdicts |= {name: verdict for name, verdict in decided.items() if verdicts[name] == "undecided"}
+        is_needed &= could_decide
+        if not is_needed.any():
             break
     return Progress(_by_name(conditions, num_seeds), verdicts, True)
 
@@ -186,24 +191,19 @@ def _pairs(
     return Comparisons(left, right, np.full(shape, UNDECIDED), np.full(shape, np.nan), np.zeros(shape, dtype=np.int64))
 
 
-def _shares(sequential: Sequential, conditions: Sequence[str], objectives: Sequence[Objective]) -> list[float]:
-    """Of a look's level, each two-sided test's; on the front, for `better` and `worse`, twice a one-sided test's."""
-    num_others = max(1, len(conditions) - 1)
-    if sequential.question == "reference":
-        return [1 / num_others]
-    return [2 / max(1, len(conditions) * len(objectives)), 2 / max(1, len(conditions) * num_others)]
-
-
-def _look(comparisons: Comparisons, seen: Floats, asked: Flags, level: float) -> Comparisons:
+def _look(comparisons: Comparisons, seen: Floats, is_needed: Flags, level: float) -> Comparisons:
     """The comparisons after one look at `seen`: conditions x seeds x objectives, NaN where there is nothing."""
     left, right = comparisons.left, comparisons.right
     differences = seen[left] - seen[right]
     num_common = np.isfinite(differences).sum(1)
     resolution = RESOLUTION * _largest(seen)
-    constant = _is_certain(seen, resolution)
+    steps = np.diff(np.sort(seen, axis=1), axis=1)  # NaN comes last
+    has_repeat, has_spread = _any(steps <= resolution[:, None]), _any(steps > resolution[:, None])
+    shows_tied_noise = (has_repeat & has_spread).any(0)  # an objective under any condition: constants prove nothing
+    constant = has_repeat & ~has_spread & ~shows_tied_noise
     is_certain = constant[left] & constant[right]
     mean, p = _paired_p(differences, num_common, np.maximum(resolution[left], resolution[right]))
-    is_tested = (asked[left] & asked[right])[:, None] & (num_common >= 2) & (comparisons.sign == UNDECIDED)
+    is_tested = (is_needed[left] & is_needed[right])[:, None] & (num_common >= 2) & (comparisons.sign == UNDECIDED)
     is_new = is_tested & (is_certain | (p <= level))
     return replace(
         comparisons,
@@ -214,30 +214,19 @@ def _look(comparisons: Comparisons, seen: Floats, asked: Flags, level: float) ->
 
 
 def _largest(seen: Floats) -> Floats:
-    """Of each condition and objective the largest absolute value; 0 where there is none."""
+    """The largest absolute value of each condition and objective; 0 where there is none."""
     largest: Floats = np.where(np.isfinite(seen), np.abs(seen), 0.0).max(1)
     return largest
 
 
-def _is_certain(seen: Floats, resolution: Floats) -> Flags:
-    """For each condition and objective whether its values, two at least, are one, and are not taken for tied noise."""
-    ordered = np.sort(seen, axis=1)  # NaN comes last
-    steps = np.diff(ordered, axis=1)
-    has_repeat = _any(steps <= resolution[:, None])
-    has_spread = _any(steps > resolution[:, None])
-    return has_repeat & ~has_spread & ~(has_repeat & has_spread).any(0)
-
-
 def _any(flags: Flags) -> Flags:
     """Whether any is set along axis 1."""
-    found: Flags = np.logical_or.reduce(flags, axis=1)
-    return found
+    is_any: Flags = np.logical_or.reduce(flags, axis=1)
+    return is_any
 
 
 def _paired_p(differences: Floats, num_common: Integers, resolution: Floats) -> tuple[Floats, Floats]:
     """Mean difference up to a power of two, 0 within its resolution, and p of the t-test, or of signs of one value."""
-    from scipy.special import stdtr
-
     powers = scale.exponents(_largest(differences))
     differences, resolution = scale.times(differences, -powers[:, None]), scale.times(resolution, -powers)
     n = np.maximum(num_common, 2)

@@ -52,10 +52,24 @@ def ending(curves: Sequence[Points], direction: Literal["minimize", "maximize"])
     """
     if len(curves) < 2 or any(_in_last(curve, 1 / 3) < LEAST_IN_LAST_THIRD for curve in curves):
         return Ending("not known", math.nan, NONE, len(curves))
-    changes = [_change(curve) for curve in curves]
+    changes = []
+    for curve in curves:
+        number = _num_of_slope(curve)
+        steps, values = np.array(curve[-number:], np.float64).T
+        steps = (steps - steps.mean()) / (curve[-1][0] / 10)  # so that the slope is that of a tenth of training
+        changes.append(float(steps @ (values - values.mean()) / (steps @ steps)))
     interval = mean_interval(changes)
     is_improving = interval.high < 0 if direction == "minimize" else interval.low > 0
     return Ending("improving" if is_improving else "ended", exact_mean(changes), interval, len(curves))
+
+
+def num_needed(curve: Points) -> int:
+    """How many values at the end of a curve its `ending` rests on."""
+    return max(LEAST_IN_LAST_THIRD, _num_of_slope(curve))
+
+
+def _num_of_slope(curve: Points) -> int:
+    return max(LEAST_OF_SLOPE, _in_last(curve, 1 / 10))
 
 
 def _in_last(curve: Points, share: float) -> int:
@@ -64,11 +78,3 @@ def _in_last(curve: Points, share: float) -> int:
         return 0
     last = curve[-1][0]
     return sum(step >= last - share * last for step, _ in curve)
-
-
-def _change(curve: Points) -> float:
-    """The slope at the end times a tenth of the steps."""
-    number = max(LEAST_OF_SLOPE, _in_last(curve, 1 / 10))
-    steps, values = np.array(curve[-number:], np.float64).T
-    steps = (steps - steps.mean()) / (curve[-1][0] / 10)
-    return float(steps @ (values - values.mean()) / (steps @ steps))

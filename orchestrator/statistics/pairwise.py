@@ -75,7 +75,7 @@ class Groups:
         return test == "paired_permutation" and self.is_paired
 
     def p(self, test: Test) -> Floats:
-        """Of the promised test, or of what takes its place."""
+        """The p-value of the promised test, or of what takes its place."""
         return self.permutation_p if self.is_flipped(test) else self.welch_p
 
     def least_permutation_p(self) -> float:
@@ -96,8 +96,8 @@ class Groups:
     def is_constant(self) -> NDArray[np.bool_]:
         """Whether the values of a differ by rounding only, and those of b; not so of one value."""
         errors = [student.of_mean(values).standard_error for values in (self.a, self.b)]
-        found: NDArray[np.bool_] = (errors[0] == 0) & (errors[1] == 0)
-        return found
+        is_constant: NDArray[np.bool_] = (errors[0] == 0) & (errors[1] == 0)
+        return is_constant
 
     def minimum_detectable_difference(self, test: Test, level: float) -> Floats:
         """The smallest difference that the promised test shows at `level` with power 0.8; NaN where it shows none."""

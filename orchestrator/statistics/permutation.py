@@ -50,9 +50,9 @@ def is_regrouped_exactly(n: int, m: int) -> bool:
 
 
 def _share_as_large(values: Floats, sizes: Floats, blocks: Iterator[Floats]) -> Floats:
-    """For each row of `values` (R, k) the share of weights that give at least so large a sum as the first, seen ones.
+    """The share of weights that give at least so large a sum as the first ones, for each row of `values` (R, k).
 
-    Where weights are drawn the seen ones count beside them, which keeps the level (Phipson and Smyth 2010).
+    The first are those of the data. They count beside drawn ones, which keeps the level (Phipson and Smyth 2010).
     """
     num_large, num_weights = np.zeros(len(values)), 0
     least = np.empty(len(values))
@@ -76,7 +76,7 @@ def _all_flips(n: int) -> Iterator[Floats]:
 
 
 def _some_flips(n: int) -> Iterator[Floats]:
-    """No flip, then as many draws as are made."""
+    """The signs as they are, then `NUM_DRAWS` draws."""
     rng = np.random.default_rng(0)
     yield np.ones((1, n))
     for start in range(0, NUM_DRAWS, BLOCK):
@@ -101,7 +101,7 @@ def _all_groups(n: int, m: int) -> Iterator[Floats]:
 
 
 def _some_groups(n: int, m: int) -> Iterator[Floats]:
-    """The groups as they are, then as many draws as are made."""
+    """The groups as they are, then `NUM_DRAWS` draws."""
     rng = np.random.default_rng(0)
     own = np.r_[np.full(n, 1 / n), np.full(m, -1 / m)]
     yield own[None]

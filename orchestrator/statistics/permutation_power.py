@@ -50,13 +50,13 @@ def paired_required_sample_size_rows(differences: Floats, stds: Floats, level: f
 
 
 def paired_required_sample_size(difference: float, std: float | Floats, level: float) -> int | None:
-    """The same of one difference; None where no number below 1,000 shows it."""
-    (found,) = paired_required_sample_size_rows(np.array([difference]), np.array([std]), level)
-    return None if math.isnan(found) else int(found)
+    """The least number of pairs that shows a true mean difference; None where no number below 1,000 does."""
+    (number,) = paired_required_sample_size_rows(np.array([difference]), np.array([std]), level)
+    return None if math.isnan(number) else int(number)
 
 
 @functools.cache
 def _paired_effects(level: float, power: float) -> Floats:
-    """For 2, 3, ... pairs the least mean in standard deviations that they, or fewer of them, show; never rising."""
+    """The least mean in standard deviations that 2, 3, ... pairs, or fewer of them, show; never rising."""
     effects = [paired_centre(n, level, power) / math.sqrt(n) for n in range(2, MOST_SEEDS + 1)]
     return np.minimum.accumulate(np.array(effects))

@@ -69,8 +69,8 @@ def required_sample_size(difference: float, design: Design, level: float = 0.05,
 
     None where no number below 1,000 does, as for a difference of 0.
     """
-    found = float(required_sample_size_rows(np.asarray(difference), design, level, power))
-    return None if math.isnan(found) else int(found)
+    number = float(required_sample_size_rows(np.asarray(difference), design, level, power))
+    return None if math.isnan(number) else int(number)
 
 
 def required_sample_size_rows(
@@ -87,8 +87,8 @@ def required_sample_size_rows(
         error, freedom = design.at(n)
         is_certain = error == 0
         centres = np.abs(differences) / np.where(is_certain, 1.0, error)
-        shown = detection(centres, freedom, levels[n.astype(np.intp)])
-        return np.where(is_certain, differences != 0, shown >= power)
+        probability = detection(centres, freedom, levels[n.astype(np.intp)])
+        return np.where(is_certain, differences != 0, probability >= power)
 
     return _least_n(is_enough, differences.shape, design)
 
@@ -107,8 +107,8 @@ def equivalence_required_sample_size(
         error, freedom = (float(x) for x in design.at(n))
         return np.asarray(equivalence_power(difference, error, freedom, margin, level) >= power)
 
-    found = float(_least_n(is_enough, (), design))
-    return None if math.isnan(found) else int(found)
+    number = float(_least_n(is_enough, (), design))
+    return None if math.isnan(number) else int(number)
 
 
 def equivalence_power(
@@ -139,8 +139,8 @@ def noncentrality(freedom: Floats, level: float, power: float = POWER) -> Floats
     limit = stdtrit(freedom, 1 - level / 2)
     far = limit * np.sqrt(2 * gammaincinv(freedom / 2, power) / freedom)
     near = nctdtrinc(freedom, 1 - power, np.minimum(limit, FAR))
-    found: Floats = np.where(limit > FAR, far, near)
-    return found
+    centre: Floats = np.where(limit > FAR, far, near)
+    return centre
 
 
 def detection(centres: Floats, freedom: Floats, level: float | Floats) -> Floats:
@@ -150,8 +150,8 @@ def detection(centres: Floats, freedom: Floats, level: float | Floats) -> Floats
     limit = stdtrit(freedom, 1 - level / 2)
     far = gammainc(freedom / 2, freedom * np.square(np.minimum(centres, CERTAIN) / limit) / 2)
     near = 1 - nctdtr(freedom, np.minimum(centres, 10 * FAR), np.minimum(limit, FAR))
-    found: Floats = np.where((limit > FAR) | (centres > 10 * FAR), far, near)
-    return found
+    probability: Floats = np.where((limit > FAR) | (centres > 10 * FAR), far, near)
+    return probability
 
 
 def _least_n(is_enough: Callable[[Floats], NDArray[np.bool_]], shape: tuple[int, ...], design: Design) -> Floats:

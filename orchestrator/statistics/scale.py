@@ -14,17 +14,17 @@ Floats = NDArray[np.float64]
 Exponents = NDArray[np.intp]
 
 ROOM: Final = 990
-"""Of numbers below 2**990 (1e298) ten billion can be added."""
+"""The exponent of 1e298: ten billion numbers below that can be added."""
 
 
 def exponents(sizes: Floats) -> Exponents:
-    """For each of `sizes` the power of two by which it must be divided to lie in [0.5, 1); 0 for 0 and no number."""
-    found: Exponents = np.frexp(np.where(np.isfinite(sizes), sizes, 0.0))[1].astype(np.intp)
-    return found
+    """The power of two by which each of `sizes` must be divided to lie in [0.5, 1); 0 for 0 and no number."""
+    powers: Exponents = np.frexp(np.where(np.isfinite(sizes), sizes, 0.0))[1].astype(np.intp)
+    return powers
 
 
 def headroom(*arrays: Floats) -> Exponents:
-    """For each row (...) the power of two by which its numbers in `arrays` (..., n) must be divided to leave room.
+    """The power of two by which the numbers of each row (...) of `arrays` (..., n) must be divided to leave room.
 
     It is 0 but where the largest is above 1e298 or below 1e-298: of others no sum or difference is infinite or coarse.
     """
@@ -34,17 +34,17 @@ def headroom(*arrays: Floats) -> Exponents:
 
 def largest(*arrays: Floats) -> Floats:
     """The largest size in each row (...) of all `arrays` (..., n); 0 where there is none."""
-    found = np.abs(arrays[0]).max(-1, initial=0.0)
+    size = np.abs(arrays[0]).max(-1, initial=0.0)
     for array in arrays[1:]:
-        found = np.maximum(found, np.abs(array).max(-1, initial=0.0))
-    return np.asarray(found)
+        size = np.maximum(size, np.abs(array).max(-1, initial=0.0))
+    return np.asarray(size)
 
 
 def times(values: Floats, powers: Exponents | np.intp) -> Floats:
     """`values` times 2 to the power of `powers`; infinite where float64 ends."""
     with np.errstate(over="ignore", under="ignore"):
-        found: Floats = np.ldexp(values, powers)
-    return found
+        product: Floats = np.ldexp(values, powers)
+    return product
 
 
 def divided(values: Floats, powers: Exponents) -> Floats:
@@ -66,5 +66,5 @@ def between(x: float, places: Sequence[float], values: Sequence[float], left: fl
     """
     (on_line, *scaled_places) = normalised(np.array([x, *places], np.float64))[0]
     power = exponents(largest(np.asarray(values, np.float64)))
-    found = np.interp(on_line, scaled_places, divided(np.asarray(values, np.float64), power), left, right)
-    return float(times(np.asarray(found), power))
+    value = np.interp(on_line, scaled_places, divided(np.asarray(values, np.float64), power), left, right)
+    return float(times(np.asarray(value), power))

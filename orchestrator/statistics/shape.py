@@ -14,8 +14,8 @@ SURE: Final = 1.96
 their skewness is below `SKEWED`."""
 
 SKEWED: Final = 0.12
-"""Of the largest skewness that so many values can have: about that of a gamma distribution of skewness 0.75, from
-which on an interval of a mean covers less than 94 %."""
+"""A share of the largest skewness that so many values can have: about that of a gamma distribution of skewness 0.75,
+from which on an interval of a mean covers less than 94 %."""
 
 VERY_SKEWED: Final = 0.38
 """Between the exponential and the lognormal distribution, at 5 and 10 seeds."""
@@ -37,15 +37,15 @@ def warnings(groups: Iterable[Sequence[float]]) -> tuple[str, ...]:
         groups: the metric's values over seeds in each condition.
     """
     by_size = _by_size(groups)
-    found = []
+    sentences = []
     if (share := _skewness(by_size)) > SKEWED:
         shape: Shape = "very skewed" if share > VERY_SKEWED else "skewed"
-        found.append(f"the noise is {shape}: {_covers(shape, by_size)}")
+        sentences.append(f"the noise is {shape}: {_covers(shape, by_size)}")
     if (share := _tied_share(by_size)) >= TIED:
         most = VERY_TIED_OF_THREE if _usual_size(by_size) == 3 else VERY_TIED
         shape = "very tied" if share > most else "tied"
-        found.append(f"the noise is {shape}, with equal values under different seeds: {_covers(shape, by_size)}")
-    return tuple(found)
+        sentences.append(f"the noise is {shape}, with equal values under different seeds: {_covers(shape, by_size)}")
+    return tuple(sentences)
 
 
 def may_hide_noise(groups: Iterable[Sequence[float]]) -> bool:
@@ -58,11 +58,11 @@ def _by_size(groups: Iterable[Sequence[float]]) -> list[Floats]:
 
     Each is divided by a power of two, which no shape depends on.
     """
-    found: dict[int, list[Sequence[float]]] = {}
+    groups_of: dict[int, list[Sequence[float]]] = {}
     for values in groups:
         if len(values) > 1:
-            found.setdefault(len(values), []).append(values)
-    arrays = [scale.normalised(np.array(found[n], np.float64))[0] for n in sorted(found)]
+            groups_of.setdefault(len(values), []).append(values)
+    arrays = [scale.normalised(np.array(groups_of[n], np.float64))[0] for n in sorted(groups_of)]
     return [rows[~is_constant(rows)] for rows in arrays]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from scipy.special import ndtri
 
 from orchestrator.statistics import scale
 from orchestrator.statistics.power import MOST_SEEDS, POWER
@@ -19,6 +20,7 @@ def brown_forsythe_p(a: Sequence[float], b: Sequence[float]) -> float:
 
     An analysis of variance of the absolute deviations from each group's median, which holds its level where values are
     not normal. NaN with fewer than three values in a group, or where the deviations of neither group vary.
+    scipy's `levene` takes rounding for spread and squares what float64 cannot hold.
     """
     if min(len(a), len(b)) < LEAST:
         return math.nan
@@ -66,8 +68,6 @@ def spread_required_sample_size(a: float, b: float, level: float, power: float =
     By the mean and the variance of the size of normal values, and a few values more for their median and Student's t,
     as simulated. None where no number below 1,000 does, or one of them is 0: that tells nothing of its size.
     """
-    from scipy.special import ndtri
-
     if min(a, b) <= 0 or a == b:
         return None
     a, b = scale.normalised(np.array([a, b]))[0].tolist()
@@ -79,13 +79,13 @@ def spread_required_sample_size(a: float, b: float, level: float, power: float =
 def paired_spread_required_sample_size(
     a: float, b: float, correlation: float, level: float, power: float = POWER
 ) -> int | None:
-    """The same of pairs, by `pitman_morgan_p`: Fisher's z of the correlation of their sums and differences.
+    """About how many pairs show by `pitman_morgan_p` that standard deviations `a` and `b` differ.
+
+    By Fisher's z of the correlation of their sums and differences; None as in `spread_required_sample_size`.
 
     Args:
         correlation: of the pairs' values.
     """
-    from scipy.special import ndtri
-
     if min(a, b) <= 0 or a == b:
         return None
     a, b = scale.normalised(np.array([a, b]))[0].tolist()

@@ -14,17 +14,16 @@ RESOLUTION: Final = 1e-12
 
 
 def is_constant(values: Floats, sizes: Floats | None = None) -> NDArray[np.bool_]:
-    """Whether each row of `values` (..., n) varies by no more than rounding. All that asks whether values vary asks it.
+    """Whether each row of `values` (..., n) varies by no more than rounding; there is no other rule for that.
 
     Args:
         sizes: (..., n) of the numbers that the values were made of; default: their own.
     """
     sizes = np.abs(values) if sizes is None else sizes
     powers = scale.exponents(sizes.max(-1))
-    found: NDArray[np.bool_] = np.ptp(scale.divided(values, powers), -1) <= RESOLUTION * scale.times(
-        sizes.max(-1), -powers
-    )
-    return found
+    resolution = RESOLUTION * scale.times(sizes.max(-1), -powers)
+    is_within: NDArray[np.bool_] = np.ptp(scale.divided(values, powers), -1) <= resolution
+    return is_within
 
 
 class Estimates(NamedTuple):
@@ -42,15 +41,15 @@ class Estimates(NamedTuple):
 
 def of_mean(values: Floats) -> Estimates:
     """The mean of `values` (..., n)."""
-    return _of_one(values, np.abs(values))
+    return _of_sample(values, np.abs(values))
 
 
 def of_paired_difference(a: Floats, b: Floats) -> Estimates:
     """Mean of `a` minus mean of `b`, both (..., n), from the differences value by value; 0 if by rounding only."""
     powers = scale.headroom(a, b)
     a, b = scale.divided(a, powers), scale.divided(b, powers)
-    found = _of_one(a - b, np.maximum(np.abs(a), np.abs(b)))
-    return _times(found._replace(value=without_rounding(found.value, a, b)), powers)
+    estimates = _of_sample(a - b, np.maximum(np.abs(a), np.abs(b)))
+    return _times(estimates._replace(value=without_rounding(estimates.value, a, b)), powers)
 
 
 def of_unpaired_difference(a: Floats, b: Floats) -> Estimates:
@@ -69,8 +68,8 @@ def of_jackknife(value: Floats, leave_one_out: Floats) -> Estimates:
     n = leave_one_out.shape[-1]
     powers = scale.headroom(value[..., None], leave_one_out)
     whole, leave_one_out = scale.divided(value[..., None], powers), scale.divided(leave_one_out, powers)
-    found = _of_one(n * whole - (n - 1) * leave_one_out, n * np.maximum(np.abs(whole), np.abs(leave_one_out)))
-    return _times(found, powers)
+    sizes = n * np.maximum(np.abs(whole), np.abs(leave_one_out))
+    return _times(_of_sample(n * whole - (n - 1) * leave_one_out, sizes), powers)
 
 
 def combine(value: Floats, first: Estimates, second: Estimates) -> Estimates:
@@ -120,7 +119,7 @@ def two_sided_p(estimates: Estimates) -> Floats:
     return p
 
 
-def _of_one(values: Floats, sizes: Floats) -> Estimates:
+def _of_sample(values: Floats, sizes: Floats) -> Estimates:
     """The mean of `values`; of no spread where they differ by no more than rounding of numbers of `sizes`."""
     n = values.shape[-1]
     nothing = np.full(values.shape[:-1], np.nan)

@@ -1,4 +1,4 @@
-"""Numbers over seeds."""
+"""Mean and standard deviation over seeds."""
 
 import math
 from collections.abc import Sequence
@@ -28,7 +28,11 @@ def summarise(values: Sequence[float]) -> Summary:
     array = np.asarray(values, dtype=np.float64)
     if array.size == 0:
         raise ValueError("`values` must hold at least one number, but got none.")
-    return Summary(exact_mean(array.tolist()), _std(array), int(array.size))
+    std = math.nan
+    if array.size > 1:
+        power = scale.exponents(scale.largest(array))
+        std = 0.0 if is_constant(array) else float(scale.times(scale.divided(array, power).std(ddof=1), power))
+    return Summary(exact_mean(array.tolist()), std, int(array.size))
 
 
 def exact_mean(values: Sequence[float]) -> float:
@@ -37,12 +41,3 @@ def exact_mean(values: Sequence[float]) -> float:
         return sum(values) / len(values)
     power = math.frexp(max(map(abs, values)))[1]
     return math.ldexp(math.fsum(math.ldexp(value, -power) for value in values) / len(values), power)
-
-
-def _std(values: scale.Floats) -> float:
-    if values.size == 1:
-        return math.nan
-    if is_constant(values):
-        return 0.0
-    power = scale.exponents(scale.largest(values))
-    return float(scale.times(scale.divided(values, power).std(ddof=1), power))

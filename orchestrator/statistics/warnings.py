@@ -29,29 +29,22 @@ def of_seeds(groups: Groups, test: Test, can_decide: bool, num_tests: int) -> tu
         can_decide: whether it can in its family.
         num_tests: size of that family.
     """
-    found = []
-    is_paired = groups.is_paired
-    if test == "paired_permutation" and not is_paired:
-        found.append(UNPAIRED)
-    if groups.a.shape[1] != groups.b.shape[1] and groups.least_size() > 1:
-        found.append(UNEQUAL)
-    seeds = _counted(groups)
+    sentences = []
+    n, m = groups.a.shape[1], groups.b.shape[1]
+    seeds = f"{n} and {m} seeds" if n != m else f"{n} seed{'s' if n > 1 else ''}"
+    if test == "paired_permutation" and not groups.is_paired:
+        sentences.append(UNPAIRED)
+    if n != m and groups.least_size() > 1:
+        sentences.append(UNEQUAL)
     if groups.least_size() < 2:
-        found.append(f"{seeds}: one seed has no spread, so there is neither interval nor test")
+        sentences.append(f"{seeds}: one seed has no spread, so there is neither interval nor test")
     elif not can_decide:
         enough = seeds_for_level(LEVEL, num_tests)
         remedy = f"from {enough} seeds on it can" if enough else "no number of seeds is enough for so many"
         family = f"among {num_tests:,} comparisons (Holm) " if num_tests > 1 else ""
         least = groups.least_permutation_p()
-        found.append(
+        sentences.append(
             f"{seeds}: an exact paired permutation test cannot give p below {least:.4g}, "
             f"so {family}it can decide nothing at {LEVEL:g}; {remedy}"
         )
-    return tuple(found)
-
-
-def _counted(groups: Groups) -> str:
-    n, m = groups.a.shape[1], groups.b.shape[1]
-    if n == m:
-        return f"{n} seed{'s' if n > 1 else ''}"
-    return f"{n} and {m} seeds"
+    return tuple(sentences)

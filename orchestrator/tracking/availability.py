@@ -1,14 +1,14 @@
-"""Which errors of a store pass by themselves, so that the same call may succeed later, and what is away then."""
+"""Which errors of a store pass by themselves, so that the same call may succeed later, and what is away then.
+
+MLflow is imported where there is an error to look at: a driver begins to work while another thread still loads it.
+"""
 
 import errno
 import sqlite3
 from typing import Final
 
-from mlflow.exceptions import MlflowException
-from sqlalchemy.exc import DataError, InterfaceError, OperationalError, SQLAlchemyError
-
 from orchestrator.journal.bucket import UnavailableError
-from orchestrator.tracking.damage import is_damage
+from orchestrator.tracking.damage import is_damage, is_moved
 
 AWAY_STATUS: Final = (401, 403, 429, 499, 500, 502, 503, 504)
 FAILED: Final = 500
@@ -22,7 +22,10 @@ OF_DISK: Final = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTA
 
 def is_unavailable(error: Exception) -> bool:
     """Whether the store could not be reached or could not serve, so that the same call may succeed later."""
-    if is_damage(error):
+    from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import InterfaceError, OperationalError
+
+    if is_damage(error) or is_moved(error):
         return False
     if STANDBY in str(error):
         return True
@@ -36,12 +39,16 @@ def is_unavailable(error: Exception) -> bool:
 
 def is_of_data(error: BaseException) -> bool:
     """Whether what was to be written is no value that a database takes: MLflow calls that an error of its own, 500."""
+    from sqlalchemy.exc import DataError
+
     cause = error.__cause__ or error
     return isinstance(getattr(cause, "orig", None) or cause, OF_DATA) or isinstance(cause, DataError)
 
 
 def is_answer(error: Exception) -> bool:
     """Whether a server has answered that it failed, which may be for this one write alone."""
+    from mlflow.exceptions import MlflowException
+
     if not isinstance(error, MlflowException):
         return False
     status: int = error.get_http_status_code()  # type: ignore[no-untyped-call]
@@ -50,6 +57,9 @@ def is_answer(error: Exception) -> bool:
 
 def is_of_store(error: Exception) -> bool:
     """Whether a store has raised it: MLflow, a database's driver, or the disk or network below them."""
+    from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
+
     return isinstance(error, (MlflowException, SQLAlchemyError, sqlite3.Error, OSError))
 
 

@@ -66,7 +66,15 @@ def package_versions(trainable: str = "") -> str:
 
 def command() -> str:
     """The command line as a user would type it."""
-    return without_secrets(shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]))
+    program = Path(sys.argv[0])
+    words = ["python", "-m", program.parent.name] if program.name == "__main__.py" else [program.name]
+    return _redacted(*words, *sys.argv[1:])
+
+
+@cache
+def _redacted(*arguments: str) -> str:
+    """The arguments as one line; looking for secrets takes a millisecond, and every run has the line."""
+    return without_secrets(shlex.join(arguments))
 
 
 def _brought(name: str) -> str:

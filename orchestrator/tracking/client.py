@@ -3,7 +3,6 @@
 A run is found by its key through a registry (`registry`), never by tags.
 """
 
-import contextlib
 import logging
 import os
 import time
@@ -21,47 +20,46 @@ from sqlalchemy.exc import SQLAlchemyError
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.lines import Record
 from orchestrator.results.curves import Curve
-from orchestrator.results.study import Replicate, Study
+from orchestrator.results.study import Origin, Replicate, Study
 from orchestrator.tracking import condition_metrics, names
-from orchestrator.tracking.empty_store import make_store
 from orchestrator.tracking.lease_holder import Holder, find_holder
-from orchestrator.tracking.mlflow_internals import SYSTEM_PREFIX, database_of
-from orchestrator.tracking.mlflow_reader import RecordedSweep, read_configs, read_study, recorded_sweeps
+from orchestrator.tracking.mlflow_reader import RecordedSweep, num_finished, read_origins, read_study, recorded_sweeps
 from orchestrator.tracking.mlflow_runs import MlflowRuns
 from orchestrator.tracking.moved_folder import follow_folder
-from orchestrator.tracking.names import stored_name
+from orchestrator.tracking.names import plain, stored_name
 from orchestrator.tracking.pages import CONDITIONS
 from orchestrator.tracking.registry import Registry, find_registry, open_registry
-from orchestrator.tracking.row_batch import RowBatch
-from orchestrator.tracking.runs import PAGE, RUNNING, KeyedRuns, all_pages, matching, plain, write
+from orchestrator.tracking.runs import PAGE, RUNNING, KeyedRuns, all_pages, matching, metrics_of, write
 from orchestrator.tracking.store import (
     address,
     check_address,
     check_file,
+    has_store,
     made_once,
+    make_file,
     not_run,
     reason_of,
     sqlite_file,
     store_kind,
     unusable,
 )
-from orchestrator.tracking.stored_figures import FIGURES
-from orchestrator.tracking.study_cache import cache_folder
-from orchestrator.tracking.sweep_run import REPORT
+from orchestrator.tracking.stored_files import FIGURES
 from search_spaces.known_names import known_names
 from search_spaces.names import path_part
+from search_spaces.redaction import redacted_uri
 from trainables.errors import DataWarning, InputError
 
 ENDED: Final = {"complete": "FINISHED", "failed": "FAILED", "stopped": "KILLED"}
 CLIENT: Final = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
-"""Whoever writes tries again anyway, and says so meanwhile; by itself MLflow is silent for minutes.
+"""Whoever writes tries again and says so; MLflow is silent for minutes, and prints lines of runs that end, and bars."""
 
-And it would print two lines for each run that ends.
-"""
+REPORT: Final = "report"
+"""The folder of a report among the files of the sweep's own run."""
 
 MOST_NAMED: Final = 12
 """Experiments in a message."""
@@ -89,49 +87,17 @@ class Tracking:
         uri = address(settings.tracking_uri)
         check_file(settings.tracking_uri)
         try:
-            with made_once(uri, settings.runs / "mlflow.lock"):
-                if store_kind(uri) == "sqlite" and "?" not in uri:
-                    make_store(sqlite_file(uri))
+            # Where a link leads, so that the link stays.
+            new = None if has_store(uri) or "?" in uri else sqlite_file(uri).resolve()
+            with made_once(uri, (new.parent if new else settings.runs) / "mlflow.lock"):
+                if new and not has_store(uri):
+                    make_file(new)
                 follow_folder(settings)
                 self._client = MlflowClient(tracking_uri=uri)
                 self._client.search_experiments(max_results=1)
         except (MlflowException, SQLAlchemyError, ImportError, ValueError, CommandError) as error:  # or no driver
             raise InputError(unusable(settings.tracking_uri, error)) from None
         self._runs = KeyedRuns(self._client, self.registry)
-        self._database = database_of(self._client)
-
-    @property
-    def writes_together(self) -> bool:
-        """Whether the store is a database that takes what is written `together` in one transaction."""
-        return self._database is not None
-
-    @contextlib.contextmanager
-    def together(self) -> Iterator[None]:
-        """A block of one thread: a database has all its writes of runs at its end, or none; a server has each at once.
-
-        If it fails, runs that were opened in it have to be opened again.
-        """
-        if self._database is None:
-            yield
-            return
-        batch = self._runs.batch = RowBatch(self._database)
-        try:
-            yield
-            batch.flush()
-        except BaseException:
-            self._runs.forget()
-            raise
-        finally:
-            self._runs.batch = None
-
-    @property
-    def _writer(self) -> MlflowClient | RowBatch:
-        return self._runs.batch or self._client
-
-    def _settle(self) -> None:
-        """Writes what waits, before MLflow's client is to find it."""
-        if self._runs.batch:
-            self._runs.batch.flush()
 
     def registry(self, name: str) -> Registry:
         """The one registry called `name`."""
@@ -217,21 +183,34 @@ class Tracking:
         A record's time and step are its own. Parameters stay as they were first logged: those that may differ, such as
         paths, are not part of the key.
         """
-        metrics = [
-            Metric(name, value, record["time_ms"], record["step"])
-            for record in records
-            for name, value in _metrics(record).items()
-        ]
-        write(self._writer, run_id, metrics, tags, self._new_params(run_id, params or {}))
+        self._write(run_id, metrics_of(records), tags or {}, params)
 
-    def _new_params(self, run_id: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        if not params or self._runs.is_new(run_id):
-            return params
-        logged = self._client.get_run(run_id).data.params
-        return {path: value for path, value in params.items() if path not in logged}
+    def _write(
+        self,
+        run_id: str,
+        metrics: Sequence[Metric],
+        tags: Mapping[str, str],
+        params: Mapping[str, Any] | None = None,
+    ) -> None:
+        """What is new of it: a run that was just made has its first tags already, and no parameters."""
+        made_with = self._runs.made_with(run_id)
+        if params and made_with is None:
+            logged = self._client.get_run(run_id).data.params
+            params = {path: value for path, value in params.items() if path not in logged}
+        tags = {name: text for name, value in tags.items() if (made_with or {}).get(name) != (text := plain(value))}
+        write(self._client, run_id, metrics, tags, params or {})
 
-    def finish(self, run_id: str, state: str, traceback: str = "", artifacts: Path | None = None) -> None:
-        """Ends a run, complete, failed or stopped, with its files; a traceback becomes an artifact.
+    def finish(
+        self,
+        run_id: str,
+        state: str,
+        records: Sequence[Record] = (),
+        tags: Mapping[str, str] | None = None,
+        params: Mapping[str, Any] | None = None,
+        traceback: str = "",
+        artifacts: Path | None = None,
+    ) -> None:
+        """Ends a run, complete, failed or stopped, with the last of what `log` takes; a traceback becomes an artifact.
 
         Where the place of the files cannot be written, that is warned of, and the numbers are stored without them.
         """
@@ -241,8 +220,18 @@ class Tracking:
             rule = f"Files of run {run_id} cannot be stored in MLflow ({error})"
             remedy = "They stay in the replicate's folder. Runs that were moved keep the old place of their files."
             warnings.warn(f"{rule}. {remedy}", DataWarning, stacklevel=2)
-        self._writer.set_tag(run_id, names.STATE, state)
-        self._writer.set_terminated(run_id, ENDED[state])
+        self._end(run_id, state, metrics_of(records), tags or {}, params)
+
+    def _end(
+        self,
+        run_id: str,
+        state: str,
+        metrics: Sequence[Metric],
+        tags: Mapping[str, str],
+        params: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._write(run_id, metrics, {**tags, names.STATE: state}, params)
+        self._client.set_terminated(run_id, ENDED[state])
 
     def _store_files(self, run_id: str, traceback: str, artifacts: Path | None) -> None:
         """Without links: MLflow would store what they lead to, such as a key of this user's."""
@@ -250,8 +239,6 @@ class Tracking:
         files = (
             [file for file in sorted(artifacts.iterdir()) if not file.is_symlink()] if artifacts and is_there else []
         )
-        if traceback or files:
-            self._settle()
         if traceback:
             self._client.log_text(run_id, plain(traceback), "traceback.txt")
         for file in files:
@@ -261,9 +248,7 @@ class Tracking:
         """Writes states of replicates into their condition's run, and then that this was done: readers look for it."""
         self.log(run_id, tags=tags)
         revision = self._next_revision(experiment_id)
-        self._writer.log_batch(
-            run_id, [Metric(names.UPDATED, revision, revision, 0)]
-        )  # MLflow takes the latest by its time
+        self._client.log_metric(run_id, names.UPDATED, revision, revision, 0)  # MLflow takes the latest by its time
 
     def _next_revision(self, experiment_id: str) -> int:
         if not self._revision:
@@ -275,15 +260,13 @@ class Tracking:
         self._revision = max(self._revision + 1, _now_ms())
         return self._revision
 
-    def summarise_condition(self, run_id: str, replicates: Sequence[Replicate]) -> None:
+    def end_condition(
+        self, run_id: str, replicates: Sequence[Replicate], curves: Sequence[Curve], tags: Mapping[str, str]
+    ) -> None:
         """Writes what its replicates come to, as `condition_metrics` says, and ends the condition's run."""
-        condition_metrics.write_summaries(self._writer, run_id, replicates, _now_ms())
+        metrics = [*condition_metrics.of_curves(curves), *condition_metrics.summaries(replicates, _now_ms())]
         complete = all(replicate.state == "complete" for replicate in replicates)
-        self.finish(run_id, "complete" if complete else "failed")
-
-    def write_curves(self, run_id: str, curves: Sequence[Curve]) -> None:
-        """Writes learning curves into the run of their condition; twice is as good as once."""
-        condition_metrics.write_curves(self._writer, run_id, curves)
+        self._end(run_id, "complete" if complete else "failed", metrics, tags)
 
     def runs(self, sweep: str) -> MlflowRuns:
         """The runs of the experiment of a sweep.
@@ -315,23 +298,37 @@ class Tracking:
     def _store(
         self, sweep: str, folder: str, files: Iterable[Path], metrics: Mapping[str, float], tags: Mapping[str, str]
     ) -> None:
-        """Raises InputError where the store refuses it, such as from somebody who may only read."""
+        """Raises InputError where the store or the files' place refuses it, such as from somebody who may only read."""
         try:
             run_id, now_ms = self.sweep_run(sweep), _now_ms()
-            self._settle()
-            for file in files:
-                self._client.log_artifact(run_id, str(file), folder)
             logged = [Metric(stored_name(name), value, now_ms, 0) for name, value in metrics.items()]
-            write(self._writer, run_id, logged, tags)
-            self.finish(run_id, "complete")
+            try:
+                for file in files:
+                    self._client.log_artifact(run_id, str(file), folder)
+            except BaseException:
+                self._end(run_id, "complete", (), {})  # without numbers of figures that are not there
+                raise
+            self._end(run_id, "complete", logged, tags)
         except MlflowException as error:
             raise InputError(unusable(self._settings.tracking_uri, error)) from None
+        except OSError as error:
+            uri = self._settings.tracking_uri
+            place = redacted_uri(uri) if store_kind(uri) in ("http", "https") else self._settings.artifacts
+            raise InputError(f"{place} must be a place that can be written to, but: {error}.") from None
+
+    def store_copy(self, sweep: str, folder: Path, tags: Mapping[str, str]) -> None:
+        """Stores copies of study file and curves on the sweep's own run, and then tags that say what they are."""
+        run_id = self.sweep_run(sweep)
+        try:
+            self._client.log_artifacts(run_id, str(folder), names.STUDY_FOLDER)
+        except Exception:  # the place of files is away, or closed to this user: readers then read the runs
+            tags = {}
+        self.finish(run_id, "complete", tags=tags)
 
     def store_diff(self, sweep: str, name: str, diff: str) -> None:
         """Stores what was changed and not committed when the driver `name` started."""
         if diff:
             run_id = self.sweep_run(sweep)
-            self._settle()
             self._client.log_text(run_id, plain(diff), f"uncommitted/{name}.diff")
             self.finish(run_id, "complete")
 
@@ -340,9 +337,12 @@ class Tracking:
         wanted = f"attributes.status != 'FINISHED' and {CONDITIONS}"
         return {run.data.tags[names.CONDITION] for run in matching(self._client, experiment_id, wanted)}
 
+    def deleted_replicates(self, experiment_id: str) -> set[str]:
+        """Keys of the replicates whose run a user has deleted."""
+        return self._runs.deleted(experiment_id, "replicate")
+
     def stop_running(self, experiment_id: str) -> None:
         """Leaves no run of ours in an experiment RUNNING; for the holder of the lease."""
-        self._settle()
         self.remove_orphans(experiment_id)
         for run in list(matching(self._client, experiment_id, RUNNING)):
             if names.KIND in run.data.tags:
@@ -355,13 +355,26 @@ class Tracking:
         """
         self._runs.remove_unentered(experiment_id)
 
+    def takes_writes(self, sweep: str) -> bool:
+        """Whether the store takes a write now: a note where a lease of the sweep would stand."""
+        try:
+            self.registry(names.lease_of(sweep)).note("tried", str(_now_ms()))
+        except Exception:
+            return False
+        return True
+
+    def num_finished(self, name: str) -> int | None:
+        """As `mlflow_reader.num_finished`; None, too, where there is no such sweep."""
+        found = self._client.get_experiment_by_name(name)
+        return num_finished(self._client, str(found.experiment_id)) if found else None
+
     def read_study(self, name: str) -> Study:
         """Every replicate of the sweep `name`, as the store has it.
 
         Raises:
             InputError: if the sweep has not run.
         """
-        return read_study(self._client, name, self.find_experiment(name).experiment_id, cache_folder())
+        return read_study(self._client, name, self.find_experiment(name).experiment_id)
 
     def read_holder(self, name: str) -> Holder | None:
         """Who last ran the sweep `name`; None where the store does not say it."""
@@ -373,23 +386,14 @@ class Tracking:
         found = self._client.get_experiment_by_name(name)
         return found.tags.get(names.DECLARATION) if found else None
 
-    def read_configs(self, name: str) -> Mapping[str, Mapping[str, str]]:
-        """The config of each condition of the sweep `name`, as `load.load_configs` gives it.
+    def read_origins(self, name: str, is_deleted: bool = False) -> Mapping[str, Origin]:
+        """What each replicate of the sweep `name` was begun with, by key; where its run was deleted, or not.
 
         Raises:
             InputError: if the sweep has not run.
         """
-        return read_configs(self._client, self.find_experiment(name).experiment_id)
+        return read_origins(self._client, self.find_experiment(name).experiment_id, is_deleted)
 
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-def _metrics(record: Record) -> Mapping[str, float]:
-    """What a journal's record says in numbers, named as in MLflow."""
-    if record["kind"] == "system":
-        return {SYSTEM_PREFIX + name: value for name, value in record["values"].items()}
-    if record["kind"] in ("metrics", "evaluation"):
-        return {stored_name(name): value for name, value in record["metrics"].items()}
-    return {}

@@ -5,7 +5,6 @@ They stand in the condition's run, so that MLflow's own table and charts show th
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from mlflow.entities import Metric
 
@@ -14,18 +13,10 @@ from orchestrator.results.study import Replicate, Study
 from orchestrator.statistics.intervals import mean_interval
 from orchestrator.statistics.summary import summarise
 from orchestrator.tracking.names import MAX_LENGTH, mean_curve, std_curve, stored_name
-from orchestrator.tracking.runs import write
-
-if TYPE_CHECKING:
-    from mlflow import MlflowClient
-
-    from orchestrator.tracking.row_batch import RowBatch
 
 
-def write_summaries(
-    client: "MlflowClient | RowBatch", run_id: str, replicates: Sequence[Replicate], now_ms: int
-) -> None:
-    """Writes mean, standard deviation, number and 95 % t interval of every metric over the complete replicates.
+def summaries(replicates: Sequence[Replicate], now_ms: int) -> list[Metric]:
+    """Mean, standard deviation, number and 95 % t interval of every metric over the complete replicates of a condition.
 
     The number is also the step, so that a summary of more replicates is the later one. A number that does not exist,
     such as the spread of one replicate, is left out.
@@ -40,7 +31,7 @@ def write_summaries(
             for end, number in numbers.items()
             if math.isfinite(number) and len(metric + end) <= MAX_LENGTH
         ]
-    write(client, run_id, metrics)
+    return metrics
 
 
 def _numbers(values: Sequence[float]) -> dict[str, float]:
@@ -55,13 +46,13 @@ def _numbers(values: Sequence[float]) -> dict[str, float]:
     }
 
 
-def write_curves(client: "MlflowClient | RowBatch", run_id: str, curves: Sequence[Curve]) -> None:
-    """Writes means and standard deviations by step; twice is as good as once.
+def of_curves(curves: Sequence[Curve]) -> list[Metric]:
+    """Means and standard deviations of learning curves by step.
 
     A mean over runs has no time of its own: its step stands in for it. A metric whose name would become too long for
     MLflow is left out.
     """
-    metrics = [
+    return [
         Metric(name, value, step, step)
         for curve in curves
         for name, values in (
@@ -71,4 +62,3 @@ def write_curves(client: "MlflowClient | RowBatch", run_id: str, curves: Sequenc
         for step, value in zip(curve.steps, values, strict=True)
         if math.isfinite(value) and len(name) <= MAX_LENGTH
     ]
-    write(client, run_id, metrics)

@@ -1,43 +1,88 @@
-"""Reads learning curves out of the runs of conditions, into which `condition_metrics.write_curves` wrote them."""
+"""The curves of replicates: from the curve file, its copy on the server, the journals, or else MLflow's runs."""
 
-import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import contextlib
+import gzip
+import zlib
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 
-from orchestrator.results.curves import Curve
-from orchestrator.tracking.names import mean_curve, read_mean_curve, std_curve, stored_name
-from orchestrator.tracking.replicate_tags import decode
+from orchestrator.environment.settings import Settings
+from orchestrator.journal.curve_file import CURVE_FILE, curves_in
+from orchestrator.journal.folder import ReplicateFolder, looked_at
+from orchestrator.journal.study_file import name_of
+from orchestrator.journal.summary import summarise
+from orchestrator.results.curves import Curve, ReplicateCurves, mean_curves, thinned
+from orchestrator.results.study import Replicate, Study
+from orchestrator.tracking import names
+from orchestrator.tracking.load import open_tracking
+from orchestrator.tracking.store import store_kind
+from orchestrator.tracking.study_copy import CURVE_COPY
+from trainables.errors import InputError
 
-if TYPE_CHECKING:
-    from orchestrator.tracking.study_runs import CurveRun, CurveRuns
+Found = dict[str, ReplicateCurves]
 
 
-def read_curves(runs: "CurveRuns", conditions: Sequence[str]) -> tuple[Curve, ...]:
-    """The curves of `conditions`, in their order and that of the metrics' names; of each over most replicates.
+def load_curves(
+    sweep: str, replicates: Sequence[Replicate], settings: Settings, metrics: Collection[str] | None = None
+) -> Found:
+    """The curves of these replicates of a sweep, by `name_of`, as far as there are any.
 
-    Two questions for each curve, and one for each condition.
+    Args:
+        metrics: all that is asked for; default: every one. Only MLflow is asked for each by itself.
     """
-    found = {condition: runs.run_of(condition) for condition in conditions}
-    return tuple(curve for name, run in found.items() if run is not None for curve in _curves(name, run))
+    file, found = settings.replicates(sweep) / CURVE_FILE, Found()
+    with contextlib.suppress(OSError):
+        found = curves_in(file.read_bytes(), replicates)
+    # Of one that has not ended the file may have an earlier try.
+    if unfinished := [one for one in replicates if one.state in ("running", "stopped")]:
+        found |= _of_journals(sweep, unfinished, settings, metrics)
+    for of_source in (_of_copy, _of_journals, _of_runs):
+        if lacking := [one for one in replicates if name_of(one) not in found]:
+            found |= of_source(sweep, lacking, settings, metrics)
+    return found
 
 
-def _curves(condition: str, run: "CurveRun") -> list[Curve]:
-    there = sorted(found for name in run.metrics if (found := read_mean_curve(name)))
-    most = max((n for n, _ in there), default=0)
-    names = {stored_name(metric): metric for r in decode(condition, run.tags) for metric in r.metrics}
-    return [_curve(run, condition, names.get(stored, stored), n) for n, stored in there if n == most]
+def load_mean_curves(study: Study, conditions: Sequence[str], settings: Settings) -> tuple[Curve, ...]:
+    """The curves of conditions over those complete replicates whose curves are found, by condition and metric."""
+    complete = [one for one in study.replicates if one.state == "complete" and one.condition in conditions]
+    found = load_curves(study.sweep, complete, settings)
+    curves: list[Curve] = []
+    for name in conditions:
+        known = [found[name_of(one)].curves for one in complete if one.condition == name and name_of(one) in found]
+        curves += mean_curves(name, known)
+    return tuple(curves)
 
 
-def _curve(run: "CurveRun", condition: str, metric: str, n: int) -> Curve:
-    """The standard deviation of one replicate was never written."""
-    mean, std = mean_curve(metric, n), std_curve(metric, n)
-    means, stds = run.history(mean), run.history(std) if std in run.metrics else {}
-    steps = sorted(means)
-    return Curve(
-        condition,
-        metric,
-        n,
-        tuple(steps),
-        tuple(means[step] for step in steps),
-        tuple(stds.get(step, math.nan) for step in steps),
-    )
+def _of_copy(sweep: str, replicates: Sequence[Replicate], settings: Settings, _: Collection[str] | None) -> Found:
+    if store_kind(settings.tracking_uri) == "sqlite" or not (tracking := open_tracking(sweep, settings)):
+        return {}
+    try:
+        files = [file for file in tracking.runs(sweep).files_of(names.STUDY_FOLDER) if file.path.endswith(CURVE_COPY)]
+        return curves_in(gzip.decompress(files[0].read()), replicates) if files else {}
+    except (OSError, EOFError, zlib.error):  # it is being replaced, or the store of files is away
+        return {}
+
+
+def _of_journals(sweep: str, replicates: Sequence[Replicate], settings: Settings, _: Collection[str] | None) -> Found:
+    """As far as they are within reach."""
+    paths = [settings.replicates(sweep) / one.key for one in replicates]
+    folders = looked_at([ReplicateFolder(path, {}, settings.shared(path)) for path in paths])
+    found = Found()
+    for one, folder in zip(replicates, folders, strict=True):
+        with contextlib.suppress(OSError, InputError):
+            if records := folder.records():
+                found[name_of(one)] = thinned(summarise(records).histories)
+    return found
+
+
+def _of_runs(sweep: str, replicates: Sequence[Replicate], settings: Settings, metrics: Collection[str] | None) -> Found:
+    by_run = {one.run_id: one for one in replicates if one.run_id}
+    tracking = open_tracking(sweep, settings) if by_run else None
+    if tracking is None:
+        return {}
+    runs, histories = tracking.runs(sweep), defaultdict[str, dict[str, Mapping[int, float]]](dict)
+    for metric in metrics or dict.fromkeys(metric for one in by_run.values() for metric in one.metrics):
+        for run_id, history in runs.histories_of(list(by_run), names.stored_name(metric)).items():
+            if len(history) > 1:  # else it is the number of an evaluation
+                histories[run_id][metric] = history
+    return {name_of(by_run[run_id]): thinned(by_metric) for run_id, by_metric in histories.items()}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from orchestrator.environment.settings import Settings
-from orchestrator.results.made_elsewhere import Run, comparable, parts_of_condition, study_of
+from orchestrator.results.foreign_study import Run, comparable, parts_of_condition, study_of
 from orchestrator.results.study import State, Study
 from orchestrator.tracking.mlflow_internals import PARENT
 from orchestrator.tracking.store import has_store

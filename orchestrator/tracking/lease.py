@@ -1,4 +1,7 @@
-"""Leases kept in the tracking store: at most one driver runs a sweep, or makes a prerequisite, on whatever machine.
+"""Leases: at most one driver runs a sweep, or makes a prerequisite, on whatever machine.
+
+They are kept in the tracking store where that is a server, and then the holder of a sweep stands beside the study file
+too; else in the runs folder (`lease_holder.FolderLeases`), where a lock says that a holder lives.
 
 A lease has generations. Taking it means to claim the next generation, which the store lets one process do. Its holder
 notes a heartbeat every few seconds; a lease whose heartbeat stands still for a while, by the clock of whoever looks on,
@@ -11,28 +14,103 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from typing import Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
 
+from orchestrator.environment.settings import Settings
 from orchestrator.machine.waiting import wait_until
-from orchestrator.tracking.availability import is_unavailable
-from orchestrator.tracking.client import Tracking
-from orchestrator.tracking.damage import is_moved
 from orchestrator.tracking.lease_holder import (
     EXPIRES_S,
     RELEASED,
+    FolderLeases,
+    HolderFile,
     held_here,
+    holder_file,
     is_dead,
     is_here,
+    is_of_this_boot,
     new_beat,
     new_claim,
     read_claim,
 )
 from search_spaces.redaction import redacted_text
 
+if TYPE_CHECKING:
+    from orchestrator.tracking.client import Tracking
+
 BEAT_S: Final = 5.0
 TAKEN: Final = "Another driver has taken it"
 POLL_S: Final = 1.0
 """How long an answer of the store is good for, when the same lease is asked for again and again."""
+
+
+class LeaseRecord(Protocol):
+    """Who has held a lease, by number, and the beats of the last one: a `Registry`, or a `HolderFile`."""
+
+    def read(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Claims by number, and notes by name."""
+        ...
+
+    def enter(self, name: str, value: str) -> str:
+        """The claim that stands under a number: `value`, or another process's."""
+        ...
+
+    def note(self, name: str, value: str) -> None:
+        """Writes a note over the one before."""
+        ...
+
+
+class Leases(Protocol):
+    """Where leases are kept: `Tracking`, `ServerLeases` or `FolderLeases`."""
+
+    def registry(self, name: str) -> LeaseRecord:
+        """The record of a lease."""
+        ...
+
+
+@dataclass(frozen=True)
+class ServerLeases:
+    """Leases of a tracking server; the holder of a sweep's stands beside the study file, too."""
+
+    tracking: "Tracking"
+    settings: Settings
+
+    def registry(self, name: str) -> LeaseRecord:
+        """The record of a lease."""
+        kept = self.tracking.registry(name)
+        is_sweep = name.startswith("lease sweep ")
+        return RecordWithCopy(kept, holder_file(self.settings, name.removeprefix("lease "))) if is_sweep else kept
+
+
+@dataclass(frozen=True)
+class RecordWithCopy:
+    """The record of a lease on a server, of which this machine keeps what its own drivers did.
+
+    A server that was restored from a backup lacks the last holders: where this machine knows of a later one, numbers go
+    on behind that.
+    """
+
+    kept: LeaseRecord
+    copy: HolderFile
+
+    def read(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The server's claims and notes, with what this machine has of later ones."""
+        (claims, notes), (own, beats) = self.kept.read(), self.copy.read()
+        return own | claims, beats | notes
+
+    def enter(self, name: str, value: str) -> str:
+        """The claim that stands under a number on the server."""
+        entered = self.kept.enter(name, value)
+        if entered == value:
+            with contextlib.suppress(OSError):
+                self.copy.enter(name, value)
+        return entered
+
+    def note(self, name: str, value: str) -> None:
+        """Writes a note over the one before; the server's counts."""
+        self.kept.note(name, value)
+        with contextlib.suppress(OSError):
+            self.copy.note(name, value)
 
 
 class StoreLease:
@@ -43,8 +121,9 @@ class StoreLease:
         previous: the token of the claim before it; empty where it is the first.
     """
 
-    def __init__(self, tracking: Tracking, name: str, expires_s: float = EXPIRES_S, poll_s: float = POLL_S) -> None:
-        self._tracking, self.name = tracking, name
+    def __init__(self, leases: Leases, name: str, expires_s: float = EXPIRES_S, poll_s: float = POLL_S) -> None:
+        self._leases, self.name = leases, name
+        self._lock = leases.lock(f"lease {name}") if isinstance(leases, FolderLeases) else None
         self._expires_s, self._poll_s = expires_s, poll_s
         self._mine: int | None = None
         self.token, self.previous = uuid.uuid4().hex, ""
@@ -68,13 +147,15 @@ class StoreLease:
         if time.monotonic() - self._asked_s < self._poll_s:
             return False
         self._asked_s, began_s = time.monotonic(), _clock_s()
-        registry = self._tracking.registry(f"lease {self.name}")
+        if self._lock and not self._lock.acquire():
+            self._holder, self._is_alive = self._lock.holder(), True
+            return False
+        registry = self._leases.registry(f"lease {self.name}")
         claims, notes = registry.read()
         last = max((int(number) for number in claims), default=0)
-        if last and not self._is_free(last, claims, notes):
-            return False
         claim = new_claim(self.token)
-        if registry.enter(str(last + 1), claim) != claim:
+        if (last and not self._is_free(last, claims, notes)) or registry.enter(str(last + 1), claim) != claim:
+            self._unlock()
             return False
         self._mine, self._beaten_s = last + 1, began_s
         self.previous = str(read_claim(claims[str(last)])["token"] or "") if last else ""
@@ -107,24 +188,34 @@ class StoreLease:
         with self._noting:
             if self._mine is None:
                 return True
-            began_s, registry = _clock_s(), self._tracking.registry(f"lease {self.name}")
-            if max(int(number) for number in registry.entries()) > self._mine:
+            began_s, registry = _clock_s(), self._leases.registry(f"lease {self.name}")
+            claims, _ = registry.read()
+            last = max((int(number) for number in claims), default=0)
+            if not last:  # its file was deleted, which takes the lease from nobody
+                registry.enter(str(self._mine), new_claim(self.token))
+            elif last > self._mine or read_claim(claims[str(last)])["token"] != self.token:
                 self._lose()
                 return False
             self._beats += 1
-            try:
-                registry.note(f"beat.{self._mine}", new_beat(self._beats))
-            except Exception as error:
-                if is_moved(error):  # another can take it in the file that comes in its place
-                    self._lose()
-                raise
+            registry.note(f"beat.{self._mine}", new_beat(self._beats))
             self._beaten_s = began_s
             return True
+
+    def note(self, name: str, value: str) -> None:
+        """Notes something beside the beats, for as long as the lease is held."""
+        with self._noting:
+            if self._mine is not None:
+                self._leases.registry(f"lease {self.name}").note(name, value)
 
     def _lose(self) -> None:
         self._is_lost = True  # first: at no moment is it neither held nor lost
         self._mine = None
         held_here.discard(self.token)
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock:
+            self._lock.release()
 
     def release(self) -> None:
         """Gives the lease back; nothing happens where it is not held.
@@ -137,13 +228,16 @@ class StoreLease:
         with self._noting:
             if self._mine is not None:
                 mine, self._mine = self._mine, None
-                self._tracking.registry(f"lease {self.name}").note(f"beat.{mine}", RELEASED)
+                try:
+                    self._leases.registry(f"lease {self.name}").note(f"beat.{mine}", RELEASED)
+                finally:
+                    self._unlock()
 
     def _is_free(self, last: int, claims: dict[str, str], notes: dict[str, str]) -> bool:
         holder = read_claim(claims[str(last)])
         self._holder = holder["who"]
         beat = notes.get(f"beat.{last}")
-        if beat == RELEASED or is_dead(holder):
+        if beat == RELEASED or is_dead(holder) or (self._lock and is_of_this_boot(holder["place"])):
             return True
         now = time.monotonic()
         if self._seen[0] != (last, beat):
@@ -163,8 +257,8 @@ def _clock_s() -> float:
 class LeaseKeeper:
     """Keeps leases alive from a thread of its own, and says once, by `lost`, which one cannot be kept, and why."""
 
-    def __init__(self, tracking: Tracking, lost: Callable[[str], None], heartbeat_s: float = BEAT_S) -> None:
-        self._tracking, self._lost, self._beat_s = tracking, lost, heartbeat_s
+    def __init__(self, kept: Leases, lost: Callable[[str], None], heartbeat_s: float = BEAT_S) -> None:
+        self._kept, self._lost, self._beat_s = kept, lost, heartbeat_s
         self._leases: list[StoreLease] = []
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -173,7 +267,7 @@ class LeaseKeeper:
 
     def lease(self, name: str) -> StoreLease:
         """The lease called `name`, not yet taken; it is kept alive whenever it is held."""
-        lease = StoreLease(self._tracking, name)
+        lease = StoreLease(self._kept, name)
         with self._lock:
             self._leases.append(lease)
         return lease
@@ -188,13 +282,6 @@ class LeaseKeeper:
             if not lease.is_sure() and not lease.heartbeat():
                 self._say_lost(lease, TAKEN)
         return not self._closed.is_set() and not any(lease.is_lost() for lease in self._leases)
-
-    def beat_now(self) -> bool:
-        """Whether the store takes a write now: a heartbeat of each lease."""
-        try:
-            return all(lease.heartbeat() for lease in self._held())
-        except Exception:
-            return False
 
     def close(self) -> None:
         """Releases every lease; one that cannot be released, because the store is away, expires."""
@@ -221,6 +308,8 @@ class LeaseKeeper:
         try:
             is_kept = lease.heartbeat()
         except Exception as error:
+            from orchestrator.tracking.availability import is_unavailable  # loads MLflow, which few leases need
+
             is_kept = is_unavailable(error) and not lease.is_lost()
             why = redacted_text(str(error).partition("\n")[0])
         if not is_kept:

@@ -1,23 +1,44 @@
-"""Loads a study: from the study file of the runs folder where that is the newest, else through MLflow."""
+"""Loads a study: from the study file or its copy on the server, whichever is the newest, else from MLflow's runs."""
 
-from collections.abc import Mapping
+import time
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, Literal
 
 from orchestrator.environment.settings import Settings, read_settings
-from orchestrator.journal.study_file import read_study_file
+from orchestrator.journal.study_file import STUDY_FILE, StudyContent, read_study_file
 from orchestrator.results.study import Study
-from orchestrator.tracking import sqlite_reader, sqlite_runs
-from orchestrator.tracking.lease_holder import Holder
-from orchestrator.tracking.moved_folder import follow_folder
-from orchestrator.tracking.store import NotRunError, check_address, has_store, not_run
-from orchestrator.tracking.study_runs import NoRuns
+from orchestrator.tracking.lease_holder import MIRRORED, Holder, holder_file
+from orchestrator.tracking.store import (
+    NotRunError,
+    check_address,
+    check_file,
+    fault,
+    has_store,
+    not_run,
+    sqlite_file,
+    store_kind,
+    store_mark,
+)
+from orchestrator.tracking.stored_files import StoredFile
+from search_spaces.names import path_part
+from search_spaces.redaction import redacted_uri
 from search_spaces.sweep import Sweep
+from trainables.errors import DataWarning, InputError
 
 if TYPE_CHECKING:
     from orchestrator.tracking.client import Tracking
-    from orchestrator.tracking.mlflow_runs import MlflowRuns
-    from orchestrator.tracking.sqlite_runs import SqliteRuns
+
+PATIENCE_S: Final = 5.0
+"""How long a server is asked where this machine has an answer, too."""
+
+SILENT_S: Final = 30.0
+"""So long a silent server is taken for silent."""
+
+_silent: dict[str, tuple[float, str]] = {}
+"""When a server was last found to be silent, and why."""
 
 
 def load_study(sweep: str, settings: Settings | None = None) -> Study:
@@ -33,23 +54,73 @@ def load_study(sweep: str, settings: Settings | None = None) -> Study:
     """
     settings = settings or read_settings()
     check_address(settings.tracking_uri)
+    if store_kind(settings.tracking_uri) != "sqlite":
+        return _of_server(sweep, settings)
     found = in_runs_folder(sweep, settings) or _asked(settings, sweep).read_study(sweep)
-    if all(replicate.state != "running" for replicate in found.replicates):
-        return found
-    holder = load_holder(sweep, settings)
-    return _stopped(found) if holder and holder.is_gone else found
+    return _stopped(found, load_holder(sweep, settings))
+
+
+def _of_server(sweep: str, settings: Settings) -> Study:
+    """As the last driver left it, in the runs folder or on the server; of a silent server as this machine has it.
+
+    Raises:
+        InputError: if the sweep has not run, or the server is silent and there is no study file here.
+    """
+    here, own = read_study_file(settings.replicates(sweep)), holder_file(settings, f"sweep {sweep}").holder()
+    try:
+        tracking = _asked(settings, sweep)
+    except InputError as error:
+        known = [content for content in (here, _in_bucket(sweep, settings)) if content]
+        if not known:
+            raise
+        here = max(known, key=lambda content: (content.generation, content.time_ms))
+        as_of = datetime.fromtimestamp(here.time_ms / 1000).strftime("%Y-%m-%d %H:%M")
+        why = str(error).rstrip(".")
+        warnings.warn(f"{why}; the answer is as of {as_of} on this machine.", DataWarning, stacklevel=3)
+        return _stopped(here.study(sweep), own)
+    from orchestrator.tracking.study_copy import read_copy
+
+    holder = tracking.read_holder(sweep)
+    if here and own and own.generation > (holder.generation if holder else 0) and _is_of(here, own):
+        warnings.warn(
+            f"The tracking store {redacted_uri(settings.tracking_uri)} is older than the study file of {sweep} on this "
+            "machine, which answers; `ponderay run` writes into the store what it lacks.",
+            DataWarning,
+            stacklevel=3,
+        )
+        return _stopped(here.study(sweep), own)
+    runs = tracking.runs(sweep)
+    newest = here if here and _is_of(here, holder) else None
+    if newest is None or not (holder and holder.is_here):  # a folder that was brought here may have stopped midway
+        copied = read_copy(runs, holder)
+        newest = max((newest, copied), key=lambda content: content.time_ms) if newest and copied else copied
+    return _stopped(newest.study(sweep) if newest else tracking.read_study(sweep), holder)
 
 
 def in_runs_folder(sweep: str, settings: Settings) -> Study | None:
-    """The study as the study file has it; None where the last driver of the sweep wrote another one, or none.
+    """The study as its file has it, here or in the bucket; None where the sweep's last driver wrote another, or none.
 
-    That is known by the sweep's lease, which is in the store: a driver may have had another runs folder.
+    That is known by the sweep's lease: a driver may have had another runs folder.
     """
     content = read_study_file(settings.replicates(sweep))
-    if content is None or not content.sweep:
+    if not (settings.storage or (content and content.sweep)) or not (holder := load_holder(sweep, settings)):
         return None
-    holder = load_holder(sweep, settings)
-    return content.study(sweep) if holder and holder.token == content.sweep.get("lease") else None
+    if settings.storage and (content is None or not _is_of(content, holder)):
+        content = _in_bucket(sweep, settings)
+        states = {one["state"] for one in content.replicates.values()} if content else set()
+        if holder.is_gone and "running" in states:  # it was killed, and may have done more than its last copy says
+            return None
+    return content.study(sweep) if content and _is_of(content, holder) else None
+
+
+def _is_of(content: StudyContent, holder: Holder | None) -> bool:
+    return holder is not None and holder.token == content.sweep.get("lease")
+
+
+def _in_bucket(sweep: str, settings: Settings) -> StudyContent | None:
+    from orchestrator.tracking.study_copy import read_bucket
+
+    return read_bucket(settings.shared(settings.replicates(sweep))) if settings.storage else None
 
 
 def load_if_run(sweep: str, settings: Settings) -> Study | None:
@@ -61,28 +132,58 @@ def load_if_run(sweep: str, settings: Settings) -> Study | None:
 
 
 def load_holder(sweep: str, settings: Settings) -> Holder | None:
-    """Who last ran the sweep; None where the store does not say it."""
-    if settings.tracking_uri.startswith(sqlite_reader.SCHEME):
-        return sqlite_reader.read_holder(settings.tracking_uri, sweep)
-    from orchestrator.tracking.client import Tracking
+    """Who last ran the sweep; None where nobody says it, or a server is silent of which this machine knows nothing."""
+    own = holder_file(settings, f"sweep {sweep}").holder()
+    if store_kind(settings.tracking_uri) == "sqlite" and (own or not has_store(settings.tracking_uri)):
+        return own
+    try:
+        holder = _asked(settings, sweep).read_holder(sweep)  # that of an earlier version, where the store is a file
+    except InputError:
+        if read_study_file(settings.replicates(sweep)) is None:
+            raise
+        return own
+    return own if own and own.generation > (holder.generation if holder else 0) else holder
 
-    return Tracking(settings).read_holder(sweep)
 
-
-def _stopped(study: Study) -> Study:
-    """Nothing of it runs, because its driver is gone: what was running when it was killed has stopped."""
+def _stopped(study: Study, holder: Holder | None) -> Study:
+    """The study; where its driver is gone, what was running has stopped."""
+    if holder is None or not holder.is_gone:
+        return study
     replicates = [replace(one, state="stopped") if one.state == "running" else one for one in study.replicates]
     return replace(study, replicates=tuple(replicates))
 
 
-def load_declaration(sweep: str, settings: Settings) -> str | None:
-    """What the sweep declares, as `declaration.text_of` gives it; None where it is not recorded."""
-    check_address(settings.tracking_uri)
-    if settings.tracking_uri.startswith(sqlite_reader.SCHEME):
-        return sqlite_reader.read_declaration(settings.tracking_uri, sweep)
-    from orchestrator.tracking.client import Tracking
+def num_mirrored(sweep: str, settings: Settings) -> int | None:
+    """How many replicates of the sweep MLflow has; None where a run has not ended well, or only a driver can tell.
 
-    return Tracking(settings).read_declaration(sweep)
+    The last driver has noted it, which counts for as long as nobody writes into the store's file.
+    """
+    if store_kind(settings.tracking_uri) != "sqlite" or not has_store(settings.tracking_uri):
+        return None
+    _, notes = holder_file(settings, f"sweep {sweep}").read()
+    mark, _, number = notes.get(MIRRORED, "").rpartition(" ")
+    if mark == store_mark(settings.tracking_uri):
+        return int(number)
+    return _asked(settings, sweep).num_finished(sweep)
+
+
+def load_declaration(sweep: str, settings: Settings) -> str | None:
+    """What the sweep declares, as `declaration.text_of` gives it; None where it is not recorded.
+
+    Raises:
+        InputError: if a server is silent and there is no study file here.
+    """
+    check_address(settings.tracking_uri)
+    here = read_study_file(settings.replicates(sweep))
+    text = here.sweep.get("declaration") if here else None
+    if store_kind(settings.tracking_uri) == "sqlite" and (text or not has_store(settings.tracking_uri)):
+        return text
+    try:
+        return _asked(settings, sweep).read_declaration(sweep)
+    except InputError:
+        if here is None:
+            raise
+        return text
 
 
 def load_sweep(name: str, settings: Settings) -> Sweep | None:
@@ -100,54 +201,74 @@ def load_directions(sweep: Sweep, settings: Settings) -> Mapping[str, Literal["m
     return directions_of(sweep, load_declaration(sweep.name, settings))
 
 
-def load_configs(sweep: str, settings: Settings) -> Mapping[str, Mapping[str, str]]:
-    """The config of each recorded condition as it was logged: values as text by config path.
+def with_origins(study: Study, settings: Settings) -> Study:
+    """The study with the origins of its replicates; read from MLflow where no study file has them."""
+    if study.origins or not study.replicates:
+        return study
+    try:
+        return replace(study, origins=_asked(settings, study.sweep).read_origins(study.sweep))
+    except NotRunError:  # all of it ran elsewhere
+        return study
+
+
+def open_tracking(sweep: str, settings: Settings) -> "Tracking | None":
+    """The store of a sweep; None where it has not run there, or the server is silent while its study file is here.
 
     Raises:
-        InputError: if the sweep has not run.
+        InputError: if the store cannot be used.
     """
-    found = sqlite_reader.read_configs(settings.tracking_uri, sweep)
-    return _asked(settings, sweep).read_configs(sweep) if found is None else found
-
-
-def load_configs_if_run(sweep: str, settings: Settings) -> Mapping[str, Mapping[str, str]]:
-    """As `load_configs`; none of a study that was never recorded here."""
     try:
-        return load_configs(sweep, settings)
+        tracking = _asked(settings, sweep)
+        tracking.find_experiment(sweep)
     except NotRunError:
-        return {}
+        return None
+    except InputError:
+        is_server = store_kind(settings.tracking_uri) != "sqlite"
+        if is_server and read_study_file(settings.replicates(sweep)):
+            return None
+        raise
+    return tracking
 
 
-def open_runs(sweep: str, settings: Settings) -> "SqliteRuns | MlflowRuns":
-    """The runs of the sweep, for what is asked of them beside the study.
+def load_files(sweep: str, folder: str, settings: Settings) -> Sequence[StoredFile]:
+    """The files in a folder of the sweep's own run, by path; none of a sweep that has not run here.
+
+    A store of one file has them in the runs folder, where they are found without MLflow: no other run of the sweep has
+    folders among its files, and of two files of one name the later one counts. Else MLflow is asked.
 
     Raises:
-        InputError: if the sweep has not run.
+        OSError: if the store of files is away.
+        InputError: if the store cannot be used.
     """
-    follow_folder(settings)
-    return sqlite_runs.find_runs(settings.tracking_uri, sweep) or _asked(settings, sweep).runs(sweep)
-
-
-def open_runs_if_run(sweep: str, settings: Settings) -> "SqliteRuns | MlflowRuns | NoRuns":
-    """As `open_runs`; none of a sweep that has not run here."""
-    try:
-        return open_runs(sweep, settings)
-    except NotRunError:
-        return NoRuns()
+    place, uri = settings.artifacts / path_part(sweep), settings.tracking_uri
+    if store_kind(uri) == "sqlite" and place.is_dir():
+        here = sorted(place.glob(f"*/artifacts/{folder}/*"), key=lambda file: file.stat().st_mtime)
+        newest = {file.name: file for file in here if file.is_file()}
+        if newest or sqlite_file(uri).parent == settings.runs:
+            files = [newest[name] for name in sorted(newest)]
+            return [StoredFile(f"{folder}/{file.name}", file.stat().st_size, file.read_bytes) for file in files]
+    tracking = open_tracking(sweep, settings)
+    return tracking.runs(sweep).files_of(folder) if tracking else ()
 
 
 def _asked(settings: Settings, sweep: str) -> "Tracking":
     """The store, opened by MLflow, whose import takes seconds: after what is known without it.
 
     Raises:
-        InputError: if there is no such store, or it has nothing of the sweep.
+        InputError: if there is no such store, or it is silent.
     """
     uri = settings.tracking_uri
     check_address(uri)
-    if sqlite_reader.lacks(uri, sweep):
-        raise not_run(sweep, uri, sqlite_reader.recorded_names(uri))
+    check_file(uri)
     if not has_store(uri):
-        raise not_run(sweep, uri, [])
+        raise not_run(sweep, uri, sorted(file.parent.name for file in settings.runs.glob(f"replicates/*/{STUDY_FILE}")))
+    if store_kind(uri) != "sqlite" and read_study_file(settings.replicates(sweep)):  # which answers at once
+        since_s, why = _silent.get(uri, (0.0, ""))
+        if not why or time.monotonic() - since_s > SILENT_S:
+            why = fault(uri, PATIENCE_S)
+            _silent[uri] = time.monotonic(), why
+        if why:
+            raise InputError(f"The tracking store {redacted_uri(uri)} cannot be opened: {why}")
     from orchestrator.tracking.client import Tracking
 
     return Tracking(settings)

@@ -1,93 +1,57 @@
-"""Reads MLflow: which sweeps a store holds, and studies from the runs of conditions, of those only what has changed.
+"""Reads MLflow by its client: which sweeps a store holds, and a study from the runs of its conditions and replicates.
 
-A condition's run carries its replicates in tags (`replicate_tags`); then its metric `ponderay.updated` is set to a
-revision, which grows over the experiment and is the time in ms unless two fall together.
+The way for studies of which there is no study file. A condition's run carries its replicates in tags
+(`replicate_tags`); then its metric `ponderay.updated` is set to the time in ms, or to the next number where two writes
+fall together. What a replicate was begun with stands in its own run alone.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.results.study import Study
-from orchestrator.tracking import names, study_cache
-from orchestrator.tracking.pages import CONDITIONS
+from orchestrator.results.study import Origin, Study
+from orchestrator.tracking import names
+from orchestrator.tracking.pages import CONDITIONS, REPLICATES
 from orchestrator.tracking.replicate_tags import decode, decode_settings
 from orchestrator.tracking.runs import all_pages, matching
-from orchestrator.tracking.study_cache import Origin, ReadCondition, Snapshot
-from search_spaces.redaction import redacted_uri
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
 
-PAGE: Final = 200
-
-
-def read_study(client: "MlflowClient", name: str, experiment_id: str, cache: Path | None) -> Study:
-    """The study of the sweep `name`, conditions in the order of their runs' start, seeds in order.
-
-    Args:
-        cache: folder of what was read before; None: everything is read.
-    """
-    experiment = client.get_experiment(experiment_id)
-    origin = Origin(redacted_uri(client.tracking_uri), str(experiment_id), int(experiment.creation_time or 0))
-    before = study_cache.load(cache, origin)
-    snapshot = _read(client, experiment_id, before)
-    if snapshot != before:
-        study_cache.save(cache, origin, snapshot)
-    return snapshot.study(name)
-
-
-def _read(client: "MlflowClient", experiment_id: str, before: Snapshot) -> Snapshot:
-    """The present state.
-
-    The last revision is asked for first: all that it covers is there when the runs are read. Runs deleted or restored
-    shift the pages and leave no revision: then everything is read again.
-    """
-    deleted = frozenset(run.info.run_id for run in _changed(client, experiment_id, 0, is_deleted=True))
-    revision = _last_revision(client, experiment_id)
-    if revision < before.revision or deleted != before.deleted:
-        before = Snapshot()
-    conditions = dict(before.conditions)
-    if revision > before.revision:
-        for run in _changed(client, experiment_id, before.revision):
-            conditions[run.info.run_id] = _condition(run)
-    return Snapshot(revision, conditions, deleted)
-
-
-def _last_revision(client: "MlflowClient", experiment_id: str) -> int:
-    order = [f"metrics.`{names.UPDATED}` DESC"]
-    last = client.search_runs([experiment_id], _filter(0), max_results=1, order_by=order)
-    return int(last[0].data.metrics[names.UPDATED]) if last else 0
-
-
-def _changed(client: "MlflowClient", experiment_id: str, since: int, is_deleted: bool = False) -> Iterator["Run"]:
-    from mlflow.entities import ViewType
-
-    view = ViewType.DELETED_ONLY if is_deleted else ViewType.ACTIVE_ONLY
-    order = ["attributes.start_time ASC"]
-    return all_pages(
-        lambda token: client.search_runs([experiment_id], _filter(since), view, PAGE, order, page_token=token)
+def read_study(client: "MlflowClient", name: str, experiment_id: str) -> Study:
+    """The study of the sweep `name`, conditions in the order of their runs' start, seeds in order; without origins."""
+    wanted = f"metrics.`{names.UPDATED}` > 0 and {CONDITIONS}"
+    runs = {run.data.tags[names.CONDITION]: run for run in _in_order(client, experiment_id, wanted)}
+    settings = {condition: decode_settings(run.data.tags) for condition, run in runs.items()}
+    return Study(
+        name,
+        tuple(replicate for condition, run in runs.items() for replicate in decode(condition, run.data.tags)),
+        {condition: int(run.data.metrics[names.UPDATED]) for condition, run in runs.items()},
+        {condition: given for condition, given in settings.items() if given},
+        {condition: dict(run.data.params) for condition, run in runs.items() if run.data.params},
     )
 
 
-def _filter(since: int) -> str:
-    return f"metrics.`{names.UPDATED}` > {since} and {CONDITIONS}"
+def read_origins(client: "MlflowClient", experiment_id: str, is_deleted: bool = False) -> dict[str, Origin]:
+    """What each replicate was begun with, by key, in the order of their runs' start; of the runs in the bin, or not."""
+    found = _in_order(client, experiment_id, REPLICATES, is_deleted)
+    tags = [run.data.tags for run in found if names.KEY in run.data.tags]
+    return {of[names.KEY]: Origin(*(of.get(name, "") for name in names.ORIGIN)) for of in tags}
 
 
-def _condition(run: "Run") -> ReadCondition:
-    name = run.data.tags[names.CONDITION]
-    replicates = tuple(decode(name, run.data.tags))
-    started_ms, revision = int(run.info.start_time or 0), int(run.data.metrics[names.UPDATED])
-    return ReadCondition(name, started_ms, revision, replicates, decode_settings(run.data.tags))
+def num_finished(client: "MlflowClient", experiment_id: str) -> int | None:
+    """How many replicates of a sweep have a run that is not deleted; None where some run has not ended well."""
+    if any(matching(client, experiment_id, "attributes.status != 'FINISHED'")):
+        return None
+    return sum(1 for _ in matching(client, experiment_id, REPLICATES))
 
 
-def read_configs(client: "MlflowClient", experiment_id: str) -> dict[str, dict[str, str]]:
-    """Every condition's config as it was logged: values as text by config path, by the condition's name."""
-    runs = matching(client, experiment_id, CONDITIONS)
-    return {run.data.tags[names.CONDITION]: dict(run.data.params) for run in runs if run.data.params}
+def _in_order(client: "MlflowClient", experiment_id: str, wanted: str, is_deleted: bool = False) -> "list[Run]":
+    """In that of their start; every run once, though a driver may add some between two pages."""
+    found = {run.info.run_id: run for run in matching(client, experiment_id, wanted, is_deleted)}
+    return sorted(found.values(), key=lambda run: (int(run.info.start_time or 0), run.info.run_id))
 
 
 SWEEPS_PAGE: Final = 1000

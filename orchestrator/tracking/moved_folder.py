@@ -1,15 +1,25 @@
-"""The places of files in the store of a runs folder that was moved or copied: MLflow records them as absolute paths."""
+"""The places of files in the store of a runs folder that was moved or copied: MLflow records them as absolute paths.
+
+MLflow's client gives a run or an experiment its place when it is made, and has no call that changes it. So this is the
+one file that writes into tables of MLflow: the two columns of places.
+"""
 
 import contextlib
 import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Literal
+from urllib.parse import quote, urlsplit
+from urllib.request import url2pathname
 
 from orchestrator.environment.settings import Settings
+from orchestrator.tracking.damage import is_damage, place_fault, refusal
 from orchestrator.tracking.mlflow_internals import EXPERIMENT_PLACES, MOVE_EXPERIMENT, MOVE_RUNS
-from orchestrator.tracking.sqlite_reader import SCHEME, opened
-from orchestrator.tracking.sqlite_runs import local_place
-from orchestrator.tracking.store import sqlite_file
+from orchestrator.tracking.store import sqlite_file, store_kind
 from search_spaces.names import path_part
 from trainables.errors import InputError
+
+WAIT_S: Final = 2.0
 
 
 def follow_folder(settings: Settings) -> None:
@@ -18,11 +28,11 @@ def follow_folder(settings: Settings) -> None:
     Places that a user chose stay as they are. A store that cannot be written stays as it is, too.
     """
     uri, artifacts = settings.tracking_uri, settings.artifacts
-    if not uri.startswith(SCHEME) or "?" in uri or sqlite_file(uri).parent != settings.runs:
+    if store_kind(uri) != "sqlite" or "?" in uri or sqlite_file(uri).parent != settings.runs:
         return
     with contextlib.suppress(sqlite3.Error, InputError), opened(sqlite_file(uri), "rw") as database:
         for experiment_id, name, before in database.execute(EXPERIMENT_PLACES).fetchall():
-            place, now = local_place(before), artifacts / path_part(name)
+            place, now = _local_place(before), artifacts / path_part(name)
             if place is None or place == now or place.parts[-2:] != now.parts[-2:]:
                 continue
             if place.parent.exists() and artifacts.exists() and place.parent.samefile(artifacts):
@@ -31,3 +41,31 @@ def follow_folder(settings: Settings) -> None:
             database.execute(MOVE_RUNS, (now.as_uri(), len(before) + 1, experiment_id, len(before) + 1, f"{before}/"))
             database.execute(MOVE_EXPERIMENT, (now.as_uri(), experiment_id))
             database.execute("COMMIT")
+
+
+@contextlib.contextmanager
+def opened(path: Path, mode: Literal["ro", "rw"] = "ro", wait_s: float = WAIT_S) -> Iterator[sqlite3.Connection]:
+    """The file of a store, which must be there; each statement is a transaction unless one is begun.
+
+    Args:
+        wait_s: how long a lock of another process is waited for.
+
+    Raises:
+        InputError: if the file is damaged.
+    """
+    place = f"file:{quote(str(path.absolute()))}?mode={mode}"
+    try:
+        with contextlib.closing(sqlite3.connect(place, uri=True, timeout=wait_s, isolation_level=None)) as database:
+            yield database
+    except sqlite3.Error as error:
+        if (reason := place_fault(path)) or is_damage(error):
+            raise InputError(refusal(path, reason or str(error))) from None
+        raise
+
+
+def _local_place(uri: str) -> Path | None:
+    """The folder of this machine that a place of files names; None where it names another one."""
+    parts = urlsplit(uri)
+    if parts.scheme == "file" and not parts.netloc:
+        return Path(url2pathname(parts.path))
+    return Path(url2pathname(uri)) if uri.startswith("/") else None  # MLflow decodes the %20 of both

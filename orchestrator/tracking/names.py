@@ -6,7 +6,10 @@ over three seeds would otherwise be mixed with the one over five.
 """
 
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
+
+from search_spaces.redaction import redacted_leaf
 
 MAX_LENGTH: Final = 250
 """Of a metric's name in MLflow."""
@@ -26,6 +29,9 @@ DATA_FINGERPRINT: Final = "ponderay.data_fingerprint"
 GIT_COMMIT: Final = "ponderay.git_commit"
 PACKAGES: Final = "ponderay.packages"
 COMMAND: Final = "ponderay.command"
+ORIGIN: Final = (GIT_COMMIT, PACKAGES, COMMAND)
+"""What a replicate was begun with."""
+
 ERROR: Final = "ponderay.error"
 LOST: Final = "ponderay.lost"
 TRIES: Final = "ponderay.tries"
@@ -40,6 +46,12 @@ DECLARATION: Final = "ponderay.declaration"
 """Tag of an experiment: what the sweep declares, as JSON."""
 
 DECISION: Final = "ponderay.decision"
+STUDY: Final = "ponderay.study"
+"""Tag of a sweep's own run: what the copy of the study file among its files is of, as `study_copy.CopyTag` in JSON."""
+
+STUDY_FOLDER: Final = "study"
+"""Of that copy, among the files of the run."""
+
 FRONT_OBJECTIVES: Final = "ponderay.front_objectives"
 HYPERVOLUME_REFERENCE: Final = "ponderay.hypervolume_reference"
 UPDATED: Final = "ponderay.updated"
@@ -53,7 +65,8 @@ REGISTRIES: Final = "ponderay.books"
 
 REGISTRY_KIND: Final = "book"
 
-_MEAN_CURVE: Final = re.compile(r"mean of (\d+)/(.+)")
+TEXT_LIMIT: Final = 5000
+"""Of a parameter's value."""
 
 _UNSTORABLE: Final = re.compile(r"[^\w.\-:/ ]")
 
@@ -61,6 +74,16 @@ _UNSTORABLE: Final = re.compile(r"[^\w.\-:/ ]")
 def storable(name: str) -> str:
     """`name` as a claim: with codes for what MLflow takes in no parameter's name. A sweep may be called anything."""
     return _UNSTORABLE.sub(lambda found: f"_{ord(found[0]):x}_", name)
+
+
+def plain(text: str) -> str:
+    """`text` with other characters for those that a database refuses: halves of pairs, and on PostgreSQL the zero."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def param_texts(params: Mapping[str, Any]) -> dict[str, str]:
+    """Parameters as MLflow has them."""
+    return {path: plain(redacted_leaf(path, value))[:TEXT_LIMIT] for path, value in params.items()}
 
 
 def lease_of(sweep: str) -> str:
@@ -81,9 +104,3 @@ def mean_curve(metric: str, n: int) -> str:
 def std_curve(metric: str, n: int) -> str:
     """The name of the standard deviation over n replicates by step."""
     return f"std of {n}/{stored_name(metric)}"
-
-
-def read_mean_curve(name: str) -> tuple[int, str] | None:
-    """n and the metric, as stored, of the curve called `name`; None where it is no mean."""
-    found = _MEAN_CURVE.fullmatch(name)
-    return (int(found[1]), found[2]) if found else None

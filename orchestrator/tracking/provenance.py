@@ -1,82 +1,73 @@
-"""Where a study's results came from, read from its runs.
-
-Of each replicate's run only the tags named here are read, and the parameters; passwords and tokens are redacted.
-"""
+"""Where a study's results came from, with the uncommitted changes that its drivers stored; secrets are redacted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from orchestrator.environment.settings import Settings
 from orchestrator.results.provenance import StudyProvenance, provenance_in
-from orchestrator.tracking import names
-from search_spaces.redaction import redacted_setting, redacted_source, redacted_text, without_secrets
+from orchestrator.tracking.load import load_files
+from orchestrator.tracking.stored_files import StoredFile
+from search_spaces.redaction import redacted_setting, redacted_source, redacted_text
 
 if TYPE_CHECKING:
     from orchestrator.results.study import Study
-    from orchestrator.tracking.study_runs import StoredFile, StudyRuns
 
 MOST_VALUES: Final = 25
-"""Of a tag; each takes one query."""
+"""Of commits, of packages and of commands."""
 
 MOST_CONFIGS: Final = 300
 MOST_DIFFS: Final = 50
 MOST_DIFF_BYTES: Final = 2_000_000
 
 
-def read_provenance(runs: "StudyRuns", study: "Study", conditions: Sequence[str] = ()) -> StudyProvenance:
-    """What the runs of `study` say of how it was made.
+def read_provenance(study: "Study", settings: Settings, conditions: Sequence[str] = ()) -> StudyProvenance:
+    """What `study` and the files of its runs say of how it was made.
 
     Args:
-        conditions: whose configs matter most; they come first where not all are read.
+        conditions: whose configs matter most; they come first where not all are listed.
     """
     notes: list[str] = []
-    commits, packages, commands = (_values_of(runs, tag, notes) for tag in ("git_commit", "packages", "command"))
+    found = provenance_in(study)
     return replace(
-        provenance_in(study),
-        commits=commits,
-        packages=packages,
-        commands=tuple(dict.fromkeys(without_secrets(command) for command in commands if command)),
-        configs=_configs(runs, study, conditions, notes),
-        diffs=_diffs(runs, notes),
+        found,
+        commits=_first(found.commits, "commits", notes),
+        packages=_first(found.packages, "sets of packages", notes),
+        commands=_first(found.commands, "commands", notes),
+        configs=_configs(study, conditions, notes),
+        diffs=_diffs(study.sweep, settings, notes),
         notes=tuple(notes),
     )
 
 
-def _values_of(runs: "StudyRuns", tag: str, notes: list[str]) -> tuple[str, ...]:
-    values, is_all = runs.values_of(f"{names.PREFIX}{tag}", MOST_VALUES)
-    if not is_all:
-        notes.append(f"Of `ponderay.{tag}` the first {len(values)} distinct values are listed; there may be more.")
-    return tuple(values)
+def _first(values: tuple[str, ...], what: str, notes: list[str]) -> tuple[str, ...]:
+    if len(values) > MOST_VALUES:
+        notes.append(f"Of {len(values):,} {what} the first {MOST_VALUES} are listed.")
+    return values[:MOST_VALUES]
 
 
-def _configs(
-    runs: "StudyRuns", study: "Study", conditions: Sequence[str], notes: list[str]
-) -> Mapping[str, Mapping[str, str]]:
-    """Parameters of one replicate of each condition, without the seed."""
-    chosen: dict[str, str] = {}
-    for condition in dict.fromkeys((*conditions, *study.conditions)):
-        run_ids = [replicate.run_id for replicate in study.of(condition) if replicate.run_id]
-        if run_ids and len(chosen) < MOST_CONFIGS:
-            chosen[run_ids[0]] = condition
-    if len(study.conditions) > MOST_CONFIGS:
-        notes.append(f"Configs of {len(chosen):,} of {len(study.conditions):,} conditions are listed.")
-    params = runs.params_of(chosen)
+def _configs(study: "Study", conditions: Sequence[str], notes: list[str]) -> Mapping[str, Mapping[str, str]]:
+    """Of each condition, without the seed."""
+    every = [name for name in dict.fromkeys((*conditions, *study.conditions)) if study.configs.get(name)]
+    if len(every) > MOST_CONFIGS:
+        notes.append(f"Configs of {MOST_CONFIGS:,} of {len(every):,} conditions are listed.")
     return {
-        condition: {path: redacted_setting(path, value) for path, value in sorted(values.items()) if path != "seed"}
-        for run_id, condition in chosen.items()
-        if (values := params.get(run_id))
+        name: {
+            path: redacted_setting(path, text) for path, text in sorted(study.configs[name].items()) if path != "seed"
+        }
+        for name in every[:MOST_CONFIGS]
     }
 
 
-def _diffs(runs: "StudyRuns", notes: list[str]) -> Mapping[str, str]:
+def _diffs(sweep: str, settings: Settings, notes: list[str]) -> Mapping[str, str]:
     """What drivers of the sweep stored as `uncommitted/NAME.diff`, one of those that are alike.
 
     A store of artifacts that is away is noted.
     """
     found: dict[str, str] = {}
     try:
-        files = [file for file in runs.files_of("uncommitted") if file.path.endswith(".diff")]
+        files = [file for file in load_files(sweep, "uncommitted", settings) if file.path.endswith(".diff")]
         for file in files[:MOST_DIFFS]:
             _add_diff(file, found, notes)
         if len(files) > MOST_DIFFS:
@@ -87,7 +78,7 @@ def _diffs(runs: "StudyRuns", notes: list[str]) -> Mapping[str, str]:
     return {name: diff for diff, name in found.items()}
 
 
-def _add_diff(file: "StoredFile", found: dict[str, str], notes: list[str]) -> None:
+def _add_diff(file: StoredFile, found: dict[str, str], notes: list[str]) -> None:
     if file.num_bytes > MOST_DIFF_BYTES:
         notes.append(f"{file.path} has {file.num_bytes:,} bytes and is not shown; MLflow has it.")
         return

@@ -13,14 +13,11 @@ from typing import Any, Final
 from orchestrator.journal.study_file import from_record, to_record
 from orchestrator.results.study import Replicate
 from orchestrator.tracking import names
-from search_spaces.settings import text_of
+from search_spaces.settings import setting_texts
 from trainables.errors import InputError
 
 CHUNK: Final = 7500
 """Characters in a tag; MLflow allows 8,000."""
-
-MOST_OF_SETTING: Final = 500
-"""Characters of one value that was set."""
 
 _HEADER: Final = '{"chunks": %4d, '
 _FIRST: Final = re.compile(re.escape(names.REPLICATE_PREFIX) + r"(-?\d+)")
@@ -52,11 +49,6 @@ def encode_settings(settings: Mapping[str, Any]) -> dict[str, str]:
     """The tag that holds what `--set` changed in a condition; none where it changed nothing."""
     texts = setting_texts(settings)
     return {names.SETTINGS: json.dumps(texts)} if texts else {}
-
-
-def setting_texts(settings: Mapping[str, Any]) -> dict[str, str]:
-    """What `--set` changed in a condition, as text by config path."""
-    return {path: text_of(value)[:MOST_OF_SETTING] for path, value in sorted(settings.items())}
 
 
 def decode_settings(tags: Mapping[str, str]) -> dict[str, str]:

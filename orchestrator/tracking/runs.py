@@ -7,11 +7,11 @@ from mlflow.entities import Metric, Param, Run, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 from mlflow.store.entities.paged_list import PagedList
 
+from orchestrator.journal.lines import Record
 from orchestrator.tracking import names
-from orchestrator.tracking.names import storable
+from orchestrator.tracking.mlflow_internals import SYSTEM_PREFIX
+from orchestrator.tracking.names import param_texts, plain, storable, stored_name
 from orchestrator.tracking.registry import Registry
-from orchestrator.tracking.row_batch import RowBatch
-from search_spaces.redaction import redacted_leaf
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -36,31 +36,20 @@ def all_pages(ask: Callable[[str | None], PagedList[Found]]) -> Iterator[Found]:
             return
 
 
-def matching(client: "MlflowClient", experiment_id: str, wanted: str) -> Iterator[Run]:
-    """The runs of an experiment that a filter lets through."""
-    return all_pages(
-        lambda token: client.search_runs([experiment_id], wanted, ViewType.ACTIVE_ONLY, PAGE, page_token=token)
-    )
+def matching(client: "MlflowClient", experiment_id: str, wanted: str, is_deleted: bool = False) -> Iterator[Run]:
+    """The runs of an experiment that a filter lets through; of those in the bin or of the others."""
+    view = ViewType.DELETED_ONLY if is_deleted else ViewType.ACTIVE_ONLY
+    return all_pages(lambda token: client.search_runs([experiment_id], wanted, view, PAGE, page_token=token))
 
 
 class KeyedRuns:
-    """The runs that this process knows of, and those that others enter into the registry.
-
-    Attributes:
-        batch: what takes new runs for a while, instead of the store.
-    """
+    """The runs that this process knows of, and those that others enter into the registry."""
 
     def __init__(self, client: "MlflowClient", registry: Callable[[str], Registry]) -> None:
         self._client, self._registry = client, registry
         self._runs: dict[str, dict[str, str]] = {}
-        self._new: set[str] = set()
+        self._made_with: dict[str, Mapping[str, str]] = {}
         self._begun: set[tuple[str, str]] = set()
-        self.batch: RowBatch | None = None
-
-    def forget(self) -> None:
-        """What this process knows of runs may not have come into the store."""
-        self._runs.clear()
-        self._new.clear()
 
     def open(self, experiment_id: str, kind: str, key: str, name: str, tags: Mapping[str, str]) -> str:
         """The id of the one run with this kind and key, set RUNNING; made where it is not there.
@@ -69,27 +58,20 @@ class KeyedRuns:
         """
         runs, claim = self.known(experiment_id), storable(f"{kind} {key}")
         while claim in runs:
-            if self.batch and self.batch.has_waiting(runs[claim]):
-                self.batch.flush()
             if self._reopen(runs[claim]):
                 return runs[claim]
             claim += " again"  # that run was removed for good
         identity = {names.KEY: key, names.KIND: kind}
-        given = {tag: plain(value) for tag, value in tags.items()} | identity | {names.STATE: "running"}
-        name = plain(name)[:NAME_LIMIT]
-        if self.batch and kind != SHARED:
-            runs[claim] = self.batch.create_run(experiment_id, given, name)
-            self.batch.enter(self._registry_of(experiment_id).run_id, claim, runs[claim])
-            self._new.add(runs[claim])
-            return runs[claim]
+        given = {tag: plain(value)[:TAG_LIMIT] for tag, value in tags.items()}
+        given = {names.STATE: "running"} | given | identity
         may_be_left = kind == SHARED or (experiment_id, claim) in self._begun
         self._begun.add((experiment_id, claim))  # a store may go away when it has made the run and not yet said so
-        made = self._client.create_run(experiment_id, tags=given, run_name=name)
+        made = self._client.create_run(experiment_id, tags=given, run_name=plain(name)[:NAME_LIMIT])
         mine = str(made.info.run_id)
         runs[claim] = self._registry_of(experiment_id).enter(claim, mine)
         self._begun.discard((experiment_id, claim))
         if runs[claim] == mine:
-            self._new.add(mine)
+            self._made_with[mine] = given
         else:
             self._client.delete_run(mine)
         if may_be_left:  # not sooner: another driver may be about to enter one
@@ -102,6 +84,12 @@ class KeyedRuns:
         while f"{claim} again" in runs:
             claim += " again"
         return runs.get(claim, "")
+
+    def deleted(self, experiment_id: str, kind: str) -> set[str]:
+        """Keys of the runs of a kind that a user has deleted; not of those that a driver had made in vain."""
+        entered = set(self.known(experiment_id).values())
+        runs = matching(self._client, experiment_id, f"tags.\"{names.KIND}\" = '{kind}'", is_deleted=True)
+        return {run.data.tags[names.KEY] for run in runs if run.info.run_id in entered}
 
     def known(self, experiment_id: str) -> dict[str, str]:
         """Ids of runs by what they were claimed for."""
@@ -121,11 +109,9 @@ class KeyedRuns:
             if run.info.run_id not in entered and names.KIND in tags and (identity or {}).items() <= tags.items():
                 self._client.delete_run(run.info.run_id)
 
-    def is_new(self, run_id: str) -> bool:
-        """Whether this process made the run; once."""
-        is_new = run_id in self._new
-        self._new.discard(run_id)
-        return is_new
+    def made_with(self, run_id: str) -> Mapping[str, str] | None:
+        """The tags with which this process has made the run; None for one that was there, and from the second call."""
+        return self._made_with.pop(run_id, None)
 
     def _registry_of(self, experiment_id: str) -> Registry:
         return self._registry(f"runs of experiment {experiment_id}")
@@ -149,16 +135,25 @@ BATCH: Final = 1000
 SMALL_BATCH: Final = 100
 """Of these parameters, and of these tags."""
 
-TEXT_LIMIT: Final = 5000
+TAG_LIMIT: Final = 8000
+"""Of a tag's value; MLflow cuts longer ones itself, but for those that a run is made with."""
 
 
-def plain(text: str) -> str:
-    """`text` with other characters for those that a database refuses: halves of pairs, and on PostgreSQL the zero."""
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\N{REPLACEMENT CHARACTER}")
+def metrics_of(records: Sequence[Record]) -> list[Metric]:
+    """What a journal's records say in numbers, named as in MLflow."""
+    metrics: list[Metric] = []
+    for record in records:
+        numbers: Mapping[str, float] = {}
+        if record["kind"] == "system":
+            numbers = {SYSTEM_PREFIX + name: value for name, value in record["values"].items()}
+        elif record["kind"] in ("metrics", "evaluation"):
+            numbers = {stored_name(name): value for name, value in record["metrics"].items()}
+        metrics += [Metric(name, value, record["time_ms"], record["step"]) for name, value in numbers.items()]
+    return metrics
 
 
 def write(
-    client: "MlflowClient | RowBatch",
+    client: "MlflowClient",
     run_id: str,
     metrics: Sequence[Metric] = (),
     tags: Mapping[str, str] | None = None,
@@ -166,7 +161,7 @@ def write(
 ) -> None:
     """Adds metrics, tags and parameters; twice is as good as once."""
     listed = [RunTag(name, plain(value)) for name, value in (tags or {}).items()]
-    given = [Param(path, plain(redacted_leaf(path, value))[:TEXT_LIMIT]) for path, value in (params or {}).items()]
+    given = [Param(path, text) for path, text in param_texts(params or {}).items()]
     while metrics or listed or given:
         now = metrics[: BATCH - 2 * SMALL_BATCH], given[:SMALL_BATCH], listed[:SMALL_BATCH]
         client.log_batch(run_id, *now)

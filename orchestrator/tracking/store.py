@@ -7,13 +7,15 @@ import contextlib
 import logging
 import os
 import re
+import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
+from uuid import uuid4
 
 from orchestrator.machine.process_lock import held
 from orchestrator.tracking.damage import is_damage, place_fault, refusal
@@ -40,6 +42,9 @@ LOCK_S: Final = 180
 
 LOCK: Final = 5_042_026
 """Number of the lock that keeps two servers from making one store's tables at once; MLflow has none."""
+
+NEW: Final = ".new"
+"""Ends the name of a store that is being made."""
 
 LAST_TABLE: Final = "alembic_version"
 """What PostgreSQL shows last of the tables that MLflow makes, and of those that Optuna makes."""
@@ -81,6 +86,21 @@ def made_once(uri: str, file: Path) -> Iterator[None]:
             yield
     else:
         yield
+
+
+def make_file(file: Path) -> None:
+    """Has MLflow make the tables of a new store in SQLite, all or none of them; for whoever is alone (`made_once`).
+
+    It makes the first version of them and then each change since, and cannot go on where it was killed meanwhile. So
+    they are made in a file beside, which takes the store's name when it is whole.
+    """
+    from mlflow import MlflowClient
+
+    for left in file.parent.glob(f"{file.name}.*{NEW}"):
+        left.unlink()
+    made = file.with_name(f"{file.name}.{uuid4().hex[:8]}{NEW}")  # MLflow keeps a file open by its name
+    MlflowClient(tracking_uri=f"sqlite:///{made}").search_experiments(max_results=1)
+    made.replace(file)
 
 
 @contextmanager
@@ -162,6 +182,12 @@ def has_store(uri: str) -> bool:
     return file.is_file() and file.stat().st_size > 0
 
 
+def store_mark(uri: str) -> str:
+    """The size and time of a SQLite store's file, which change with whatever is written into it."""
+    found = sqlite_file(uri).stat()
+    return f"{found.st_size} {found.st_mtime_ns}"
+
+
 def fault(uri: str, limit_s: float | None = None) -> str:
     """Why the store at `uri` cannot be used, in one line without passwords; empty where it answers.
 
@@ -170,11 +196,8 @@ def fault(uri: str, limit_s: float | None = None) -> str:
     Args:
         limit_s: default: 15 s for a server, 90 s for a file.
     """
-    from orchestrator.tracking.sqlite_reader import is_known
-
-    with contextlib.suppress(InputError):  # of damage, in other words than MLflow's
-        if is_known(uri):
-            return ""
+    if store_kind(uri) == "sqlite" and _has_tables(sqlite_file(uri)):
+        return ""  # whether they are of this MLflow it says itself, as soon as a driver opens it
     # these take seconds, on a busy machine many, which are not the store's
     import sqlalchemy  # noqa: F401
     from mlflow import MlflowClient  # noqa: F401
@@ -187,6 +210,15 @@ def fault(uri: str, limit_s: float | None = None) -> str:
         asking.start()
         asking.join(limit_s)
     return said[0] if said else f"no answer within {limit_s:g} s"
+
+
+def _has_tables(file: Path) -> bool:
+    """Whether a file can be read and has the table that MLflow makes last, by SQLite's own list."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as database:
+            return bool(database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (LAST_TABLE,)).fetchall())
+    except sqlite3.Error:
+        return False
 
 
 def _ask(uri: str, said: list[str]) -> None:

@@ -1,27 +1,25 @@
-"""Reads curves of validation out of the runs of replicates."""
+"""Curves of validation of a study, by which answers say whether training was long enough."""
 
-import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from orchestrator.results.study import Replicate, Study
-from orchestrator.results.validations import ValidationCurve, Validations, foreseeing
-from orchestrator.tracking.names import stored_name
+from orchestrator.environment.settings import Settings
+from orchestrator.journal.study_file import name_of
+from orchestrator.results.study import Study
+from orchestrator.results.validations import SeedCurve, Validations, foreseeing
+from orchestrator.tracking.curves import load_curves
 from orchestrator.worker.trainable import load
 from search_spaces.sweep import Condition, Sweep
 from trainables.errors import InputError
 from trainables.metric import Best
 
-if TYPE_CHECKING:
-    from orchestrator.tracking.study_runs import CurveRuns
-
 MOST_REPLICATES: Final = 1000
-"""Of a larger study no curves are read: a server is asked for each one by itself."""
+"""Of a larger study no curves are read: of old ones the store is asked for each one by itself."""
 
 
-def read_validations(runs: "CurveRuns", sweep: Sweep, study: Study) -> Validations:
+def read_validations(sweep: Sweep, study: Study, settings: Settings) -> Validations:
     """The validations of the complete replicates; none of a large study, or where the trainable's code is not here."""
-    replicates = {one.run_id: one for one in study.replicates if one.state == "complete" and one.run_id}
+    replicates = [one for one in study.replicates if one.state == "complete" and one.key]
     if len(replicates) > MOST_REPLICATES:
         return Validations()
     try:
@@ -32,18 +30,19 @@ def read_validations(runs: "CurveRuns", sweep: Sweep, study: Study) -> Validatio
     for objective in sweep.objectives:
         for evaluation in (*study.evaluations(), ""):
             metrics.update(foreseeing(objective.metric, evaluation))
-    curves = [
-        _curve(replicates[run_id], metric, history)
+    found = load_curves(sweep.name, replicates, settings, metrics)
+    curves = tuple(
+        SeedCurve(one.condition, one.seed, metric, tuple(kept), tuple(kept.values()))
         for metric in sorted(metrics)
-        for run_id, history in runs.histories_of(list(replicates), stored_name(metric)).items()
-    ]
-    found = tuple(curve for curve in curves if curve.steps)
-    return Validations(selected, found) if found else Validations()
+        for one in replicates
+        if name_of(one) in found and (kept := found[name_of(one)].of(metric))
+    )
+    return Validations(selected, curves) if curves else Validations()
 
 
-def with_validations(runs: "CurveRuns", sweep: Sweep, study: Study) -> Study:
+def with_validations(sweep: Sweep, study: Study, settings: Settings) -> Study:
     """The study with its validations, beside those that bundles have brought."""
-    return study.with_validations(read_validations(runs, sweep, study).joined(study.validations))
+    return study.with_validations(read_validations(sweep, study, settings).joined(study.validations))
 
 
 def _selected(sweep: Sweep, study: Study) -> dict[str, Mapping[str, Best]]:
@@ -56,9 +55,3 @@ def _selected(sweep: Sweep, study: Study) -> dict[str, Mapping[str, Best]]:
     listed = {condition.name: condition for condition in sweep.conditions}
     configs = ((name, sweep.config(listed.get(name, Condition("base")), sweep.seeds[0])) for name in study.conditions)
     return {name: trainable.selection(config) for name, config in configs}
-
-
-def _curve(replicate: Replicate, metric: str, history: Mapping[int, float]) -> ValidationCurve:
-    steps = tuple(sorted(step for step, value in history.items() if math.isfinite(value)))
-    values = tuple(history[step] for step in steps)
-    return ValidationCurve(replicate.condition, replicate.seed, metric, steps, values)

@@ -4,13 +4,10 @@ What waits here is only *what* has to be brought up to date; the facts themselve
 disk. So nothing is lost when the driver dies meanwhile: the next one reads the journals.
 """
 
-import contextlib
 import math
 import threading
 import time
 from collections.abc import Callable, Hashable
-from contextlib import AbstractContextManager
-from itertools import islice
 from typing import Final
 
 from orchestrator.tracking.availability import DISK, is_answer, is_of_store, is_unavailable, what_is_away
@@ -27,11 +24,6 @@ GATHER_S: Final = 1.0
 """Once all is written, this time passes before the next writes: changes of one thing within it are written at once."""
 
 Job = Callable[[], None]
-Jobs = dict[Hashable, Job]
-
-
-class _NotHeldError(Exception):
-    """Another may write by now."""
 
 
 class WriteQueue:
@@ -39,8 +31,8 @@ class WriteQueue:
 
     Args:
         tell: told when the store goes away, and when it is back.
-        may_write: asked before each job and after it, because one that waits for a bucket can outlast `close`; where it
-            says no, all that wait are dropped. It may raise what `availability.is_unavailable` knows.
+        may_write: asked before each job, and after one that is refused; where it says no, all that wait are dropped. It
+            may raise what `availability.is_unavailable` knows.
         takes_others: whether the store takes another write now; asked where it has failed at one again and again, for
             then that one is refused, and the store is not away.
     """
@@ -52,9 +44,7 @@ class WriteQueue:
         takes_others: Callable[[], bool] = lambda: False,
     ) -> None:
         self._tell, self._may_write, self._takes_others = tell, may_write, takes_others
-        self._together: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
-        self._most = 1
-        self._jobs: Jobs = {}
+        self._jobs: dict[Hashable, Job] = {}
         self._num_in_hand = 0
         self._gathered_s = -math.inf
         self._changed = threading.Condition()
@@ -64,10 +54,6 @@ class WriteQueue:
         self._away_since_s = 0.0
         self._thread = threading.Thread(target=self._run, name="tracking", daemon=True)
         self._thread.start()
-
-    def do_together(self, together: Callable[[], AbstractContextManager[None]], most: int) -> None:
-        """Has several jobs, `most` at most, done within one block `together`; where it fails, one after the other."""
-        self._together, self._most = together, most
 
     def put(self, name: Hashable, job: Job, keeps_place: bool = False) -> None:
         """Has `job` done after all that waits already, and instead of one of the same name.
@@ -126,41 +112,28 @@ class WriteQueue:
             ) from self._error
 
     def _run(self) -> None:
-        while jobs := self._take():
-            self._do(jobs)
+        while job := self._take():
+            self._insist(*job)
             with self._changed:
                 self._num_in_hand = 0
                 self._changed.notify_all()
 
-    def _take(self) -> Jobs:
-        """What is to be done next; nothing once the queue is closed."""
+    def _take(self) -> tuple[Hashable, Job] | None:
+        """What is to be done next; None once the queue is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._jobs or self._is_closed)
             left_s = self._gathered_s + GATHER_S - time.monotonic()
             self._changed.wait_for(lambda: self._is_awaited or self._is_closed, max(0.0, left_s))
             if self._is_closed:
-                return {}
-            jobs = {name: self._jobs.pop(name) for name in list(islice(self._jobs, self._most))}
-            self._num_in_hand = len(jobs)
+                return None
+            name = next(iter(self._jobs))
+            self._num_in_hand = 1
+            job = self._jobs.pop(name)
             if not self._jobs:
                 self._gathered_s = time.monotonic()
-            return jobs
+            return name, job
 
-    def _do(self, jobs: Jobs) -> None:
-        """Does jobs; where they fail together, one after the other, so that one alone holds up no other."""
-        if len(jobs) > 1:
-            try:
-                self._do_or_drop(jobs)
-            except Exception as error:
-                if is_unavailable(error):
-                    self._say_away(error)
-            else:
-                self._say_back()
-                return
-        for name, job in jobs.items():
-            self._insist({name: job})
-
-    def _insist(self, job: Jobs) -> None:
+    def _insist(self, name: Hashable, job: Job) -> None:
         """Does one job, again and again while the store is away, until it is refused twice or the queue is to close.
 
         The second try is for what another process entered in between, which is read again.
@@ -186,20 +159,14 @@ class WriteQueue:
                 self._say_back()
                 return
         with self._changed:
-            self._jobs = job | self._jobs
+            self._jobs = {name: job} | self._jobs
 
-    def _do_or_drop(self, jobs: Jobs) -> None:
-        """Drops all that waits where another may write by now: before jobs, behind them, or when one is refused."""
+    def _do_or_drop(self, job: Job) -> None:
+        """Drops all that waits where another may write by now: before a job, or when one is refused."""
         try:
             if self._may_write():
-                with self._together():
-                    for job in jobs.values():
-                        job()
-                    if not self._may_write():
-                        raise _NotHeldError  # so that the block writes nothing
+                job()
                 return
-        except _NotHeldError:
-            pass
         except Exception as error:
             if is_unavailable(error) or self._may_write():
                 raise

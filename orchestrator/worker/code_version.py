@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import trainables
-from orchestrator.worker import own_source
+from orchestrator.worker.trainable import FUNCTIONS
 from trainables.errors import InputError
 
 SHARED: Final = "trainables"
@@ -24,6 +24,11 @@ NO_CODE: Final = frozenset({"ponderay", "search_spaces", "orchestrator"})
 INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 STANDARD_LIBRARY: Final = (Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("platstdlib")))
 BLOCKS: Final = ("body", "orelse", "finalbody", "handlers", "cases")
+
+DECLARING: Final = frozenset({"ponderay", "search_spaces"})
+"""What a module imports that declares sweeps."""
+
+SWEEP: Final = "Sweep"
 
 
 def code_version(path: str, config_type: str = "") -> str:
@@ -56,9 +61,9 @@ def imported_sources(path: str, config_module: str = "") -> dict[str, bytes]:
     spec = modules.find(path)
     if spec is None:
         raise InputError(f"The trainable {path!r} cannot be found.")
-    own = own_source.read(spec)
-    if own.listed:
-        return own_source.files(spec, own.listed)
+    _, listed = _own_code(spec)
+    if listed:
+        return _listed_files(spec, listed)
     sources: dict[str, bytes] = {}
     seen, waiting = {""}, [path, config_module]
     while waiting:
@@ -69,19 +74,15 @@ def imported_sources(path: str, config_module: str = "") -> dict[str, bytes]:
         waiting.append(name.rpartition(".")[0])
         if spec := modules.find(name):
             is_own = name in (path, config_module)
-            sources[name] = own_source.read(spec).source if is_own else _source(spec)
+            sources[name] = _own_code(spec)[0] if is_own else _source(spec)
             waiting += _imports(spec, sources[name])
         elif name.endswith(".*"):
             waiting += modules.inside(name.removesuffix(".*"))
     return sources
 
 
-def _source(spec: ModuleSpec) -> bytes:
-    return Path(spec.origin).read_bytes() if spec.origin and spec.has_location else b""
-
-
 class _Modules:
-    """Where modules are, as the import system says it, which is asked without importing a package.
+    """The places of modules by the import system's own finders, without importing a package.
 
     Args:
         own: packages that count wherever they are installed.
@@ -89,13 +90,13 @@ class _Modules:
 
     def __init__(self, own: frozenset[str]) -> None:
         self._own = own
-        self._found: dict[str, ModuleSpec | None] = {"": None}
+        self._specs: dict[str, ModuleSpec | None] = {"": None}
 
     def find(self, name: str) -> ModuleSpec | None:
-        """Where the sources of the module are; None if there is no such module, or it is not among those that count."""
-        if name not in self._found:
-            self._found[name] = self._search(name)
-        return self._found[name]
+        """The place of a module's sources; None if there is no such module, or it does not count."""
+        if name not in self._specs:
+            self._specs[name] = self._search(name)
+        return self._specs[name]
 
     def inside(self, name: str) -> list[str]:
         """The modules of a package, any of which `import *` may import; none where it is no package that counts."""
@@ -129,7 +130,7 @@ def _spec(name: str, locations: Sequence[str] | None) -> ModuleSpec | None:
 
 
 def _with_listed_folders(spec: ModuleSpec | None) -> ModuleSpec | None:
-    """Of a package without a file they are looked for again and again."""
+    """The same place with its folders as a list: those of a package without a file are else searched at each use."""
     if spec and spec.submodule_search_locations is not None:
         spec.submodule_search_locations = list(spec.submodule_search_locations)
     return spec
@@ -175,3 +176,130 @@ def _imports_from(statement: ast.ImportFrom, package: str) -> Iterator[str]:
         return
     yield origin
     yield from (f"{origin}.{alias.name}" for alias in statement.names)
+
+
+def _source(spec: ModuleSpec) -> bytes:
+    return Path(spec.origin).read_bytes() if spec.origin and spec.has_location else b""
+
+
+def _own_code(spec: ModuleSpec) -> tuple[bytes, tuple[str, ...]]:
+    """The source of a trainable's module, which is not imported, without the sweeps in it; and its `sources`."""
+    source = _source(spec)
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError):  # its import says what is wrong; until then its bytes count
+        return source, ()
+    listed = _listed(body, spec.name)
+    if DECLARING.isdisjoint(top for statement in body for top in _imported_tops(statement)):
+        return source, listed
+    return ast.unparse(ast.Module(_used(body), [])).encode(), listed
+
+
+def _listed_files(spec: ModuleSpec, listed: Sequence[str]) -> dict[str, bytes]:
+    """The contents of the files by name; patterns such as `models/*.py` are from the module's folder.
+
+    Raises:
+        InputError: if a pattern matches nothing.
+    """
+    folder = Path(spec.origin or "").parent
+    contents: dict[str, bytes] = {}
+    for pattern in listed:
+        matched = {str(file.relative_to(folder)): file for file in folder.glob(pattern) if file.is_file()}
+        if not matched:
+            raise InputError(f"`sources` of {spec.name} names {pattern!r}, but there is no such file in {folder}.")
+        contents |= {name: file.read_bytes() for name, file in matched.items()}
+    return contents
+
+
+def _listed(body: Sequence[ast.stmt], module: str) -> tuple[str, ...]:
+    """The value of `sources = [...]`, which must be written out."""
+    for statement in body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == "sources" for target in targets):
+            try:
+                listed = ast.literal_eval(statement.value)  # type: ignore[attr-defined]
+            except (ValueError, TypeError):
+                listed = None
+            is_list = isinstance(listed, list | tuple)
+            if not is_list or not all(
+                isinstance(name, str) and name and not Path(name).is_absolute() for name in listed
+            ):
+                raise InputError(
+                    f"`sources` of {module} must be a list of names of files, written out, from its folder."
+                )
+            return tuple(listed)
+    return ()
+
+
+def _used(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The statements that the contract's functions use, directly or not; those that act; and all classes.
+
+    A config's class is used by its values, not by its name. What acts may enter a model into a registry, by a
+    decorator, a call or an import; but not if it makes a sweep, or is used by what makes one alone.
+    """
+    body = [statement for statement in body if not _is_of_program(statement)]
+    defined = [_defined(statement) for statement in body]
+    names = [{node.id for node in ast.walk(statement) if isinstance(node, ast.Name)} for statement in body]
+    declaring = _declaring(body, defined, names)
+    every = set().union(*names)
+    used = {i for i, statement in enumerate(body) if i not in declaring and _acts(statement, defined[i], every)}
+    wanted = set(FUNCTIONS).union(*(names[i] for i in used))
+    while new := {i for i, own in enumerate(defined) if i not in used and own & wanted}:
+        used |= new
+        wanted |= set().union(*(names[i] for i in new))
+    return [body[i] for i in sorted(used)]
+
+
+def _declaring(body: Sequence[ast.stmt], defined: Sequence[set[str]], names: Sequence[set[str]]) -> set[int]:
+    """The statements that make a sweep, or use one, and what is used by these alone."""
+    declaring, sweeps = set[int](), {SWEEP}
+    kept = (ast.ClassDef, ast.Import, ast.ImportFrom)
+    numbers = [i for i, own in enumerate(defined) if own - FUNCTIONS.keys() and not isinstance(body[i], kept)]
+    attributes = [{node.attr for node in ast.walk(statement) if isinstance(node, ast.Attribute)} for statement in body]
+    while new := {i for i in numbers if i not in declaring and (names[i] & sweeps or SWEEP in attributes[i])}:
+        declaring |= new
+        sweeps |= set().union(*(defined[i] for i in new))
+    users = [{j for j, used in enumerate(names) if j != i and used & own} for i, own in enumerate(defined)]
+    while new := {i for i in numbers if i not in declaring and users[i] and users[i] <= declaring}:
+        declaring |= new
+    return declaring
+
+
+def _acts(statement: ast.stmt, own: set[str], every: set[str]) -> bool:
+    """Whether a statement does something beside giving a value to `own` names, of all that are used in the module."""
+    match statement:
+        case ast.Expr(value=ast.Constant()):  # a docstring
+            return False
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return bool(statement.decorator_list)
+        case ast.Import() | ast.ImportFrom():
+            return not own & every
+        case ast.Assign() | ast.AnnAssign():
+            return not own or any(isinstance(node, ast.Call) for node in ast.walk(statement))
+    return True
+
+
+def _is_of_program(statement: ast.stmt) -> bool:
+    """Whether it is `if __name__ == "__main__":`, which an import passes over."""
+    return isinstance(statement, ast.If) and ast.unparse(statement.test) == "__name__ == '__main__'"
+
+
+def _defined(statement: ast.stmt) -> set[str]:
+    """Names that a statement at the top of a module gives a value; none where it acts."""
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return {statement.name}
+        case ast.Import() | ast.ImportFrom():
+            return {alias.asname or alias.name.partition(".")[0] for alias in statement.names} - {"*"}
+        case ast.Assign() | ast.AnnAssign():
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            return {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+    return set()
+
+
+def _imported_tops(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, ast.Import):
+        return {alias.name.partition(".")[0] for alias in statement.names}
+    if isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
+        return {statement.module.partition(".")[0]}
+    return set()

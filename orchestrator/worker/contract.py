@@ -14,7 +14,7 @@ from trainables.errors import InputError
 def check_contract(sweep: Sweep) -> None:
     """Raises InputError at the first thing that cannot work: in the trainable, its prerequisites, or the objectives."""
     trainable = load(trainable_path(sweep))
-    for config in [sweep.config(one, sweep.seeds[0]) for one in sweep.conditions] or [sweep.base]:
+    for config in [sweep.config(condition, sweep.seeds[0]) for condition in sweep.conditions] or [sweep.base]:
         _check_config(sweep, trainable, config)
     _check_objectives(sweep, trainable)
     for wanted in sweep.prerequisites:
@@ -33,7 +33,7 @@ def check_contract(sweep: Sweep) -> None:
 
 
 def trainable_path(sweep: Sweep) -> str:
-    """Its import path.
+    """The import path of the sweep's trainable.
 
     Raises:
         InputError: if the sweep was declared in a program that runs, so that no other process can import it.
@@ -54,13 +54,13 @@ def _check_config(sweep: Sweep, trainable: Trainable, config: Any) -> None:
         raise InputError(f"{sweep.name}: `evaluations` must be a list of configs with a name, but got {evaluations!r}.")
     if evaluations and not hasattr(trainable.module, "evaluate"):
         raise InputError(f"{sweep.name}: the config lists evaluations, but {trainable.path} has no `evaluate`.")
-    names = [getattr(one, "name", None) for one in evaluations]
+    names = [getattr(evaluation, "name", None) for evaluation in evaluations]
     for name in names:
         if not isinstance(name, str) or not re.fullmatch(NAME, name):
             raise InputError(f"{sweep.name}: the name of an evaluation must match {NAME}, but got {name!r}.")
     if len(set(names)) < len(names):
         raise InputError(f"{sweep.name}: the names of evaluations must differ, but got {', '.join(map(str, names))}.")
-    known = {one.name for one in trainable.metrics}
+    known = {metric.name for metric in trainable.metrics}
     for name, best in trainable.selection(config).items():
         if known and best.metric.partition("@")[0] not in known:
             raise InputError(
@@ -69,7 +69,7 @@ def _check_config(sweep: Sweep, trainable: Trainable, config: Any) -> None:
 
 
 def _check_objectives(sweep: Sweep, trainable: Trainable) -> None:
-    directions = {one.name: one.direction for one in trainable.metrics}
+    directions = {metric.name: metric.direction for metric in trainable.metrics}
     for constraint in sweep.search.constraints if sweep.search else ():
         if directions and constraint.metric not in directions:
             raise InputError(

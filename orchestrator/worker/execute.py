@@ -88,25 +88,19 @@ def execute(work: Work, send: Send, is_writer: bool = True, process: Mapping[str
     check_is_no_link(work.folder)
     lease = Lease(work.folder / "in_use")
     if is_writer:
-        _take(lease)
+        try:
+            lease.wait(LEFTOVER_S)
+        except TimeoutError:
+            # A worker of a dead driver does not let go. No other can have a right to the folder: a driver hands work
+            # out only under the lease of its sweep or prerequisite.
+            lease.end_holder()
+            lease.wait(LEASE_TIMEOUT_S)
     try:
         _execute(work, trainable, config, folder, send, is_writer, process)
     finally:
         with contextlib.suppress(OSError, InputError):  # what could not be sent is made again
             folder.close()
         lease.release()
-
-
-def _take(lease: Lease) -> None:
-    """Waits for the folder; ends a worker of a dead driver that does not let go of it.
-
-    No other worker can have a right to it: a driver hands work out only under the lease of its sweep or prerequisite.
-    """
-    try:
-        lease.wait(LEFTOVER_S)
-    except TimeoutError:
-        lease.end_holder()
-        lease.wait(LEASE_TIMEOUT_S)
 
 
 def _execute(
@@ -125,7 +119,7 @@ def _execute(
         send(folder.append(record) if is_writer else record)
 
     try:
-        mended, untold = _begin(work, folder, is_writer, has_tests=bool(trainable.evaluations(config)))
+        damage, unsent = _begin(work, folder, is_writer, has_tests=bool(trainable.evaluations(config)))
         folder.look()
         if folder.state().get("attempt") == work.attempt:
             return
@@ -134,9 +128,9 @@ def _execute(
         identity |= {"config": redacted_value("", work.config), **work.part}
         evaluations = {"evaluations": sorted(evaluation_ids(trainable, config))}
         write({"kind": "started"} | identity | evaluations | _place() | dict(process))
-        if mended:
-            write({"kind": "set_aside", "said": mended})
-        for record in untold:
+        if damage:
+            write({"kind": "set_aside", "said": damage})
+        for record in unsent:
             send(record)
         if not folder.is_trained(work.num_steps):
             _train(work, trainable, config, folder, send, is_writer)
@@ -185,28 +179,27 @@ def _execute(
 
 
 def _begin(work: Work, folder: ReplicateFolder, is_writer: bool, has_tests: bool) -> tuple[str, list[Record]]:
-    """What was damaged, in words, and what the session before could not tell; the same in all processes.
+    """Damage that was mended, in words, and records that were not sent; the same in all processes.
 
-    None goes on before the writer has begun, and so they read the same journal. What is tried again though its training
-    was over, because that left no result, is trained anew: there is no step from which to go on.
+    No process goes on before the writer has begun, and so they read the same journal.
     """
-    found: tuple[str, list[Record]] | None = None
+    begun: tuple[str, list[Record]] | None = None
     if is_writer:
-        said = folder.begin(work.attempt)
+        damage = folder.begin(work.attempt)
         remove_unpacked(folder.path)
         has_ended = folder.state()["state"] != "new" and folder.state().get("attempt") != work.attempt
+        # Training that is over and left no result has no step from which to go on.
         if has_ended and (fault := _fault_of_training(work, folder, has_tests)):
-            said = f"{said} {fault} So training starts anew.".strip()
-            folder.begin_anew(said)
-        found = said, _untold(folder.records(), work.attempt)
-    everybodys: list[tuple[str, list[Record]] | None] = distributed.gather(found)
-    return next(begun for begun in everybodys if begun)
-
-
-def _untold(records: list[Record], attempt: str) -> list[Record]:
-    """What the last session of this attempt wrote and could not send, because its processes did not report in step."""
-    began = [i for i, record in enumerate(records) if record["kind"] == "started" and record["attempt"] == attempt]
-    return [record for record in records[began[-1] :] if record.get("is_untold")] if began else []
+            damage = f"{damage} {fault} So training starts anew.".strip()
+            folder.begin_anew(damage)
+        # The last session of this attempt could not send what one process alone wrote: reports must be in step.
+        records = folder.records()
+        starts = [
+            i for i, record in enumerate(records) if record["kind"] == "started" and record["attempt"] == work.attempt
+        ]
+        begun = damage, [record for record in records[starts[-1] :] if record.get("is_untold")] if starts else []
+    every_process: list[tuple[str, list[Record]] | None] = distributed.gather(begun)
+    return next(of_writer for of_writer in every_process if of_writer)
 
 
 def _train(
@@ -216,7 +209,7 @@ def _train(
 
     Where training fails without it before any report, too, the fault is not the checkpoint's: it is put back.
     """
-    aside: list[str] = []
+    unread: list[str] = []
     while True:
         trial = JournalTrial(folder, work, send, is_writer)
         try:
@@ -226,20 +219,16 @@ def _train(
         except Exception as error:
             if not (is_writer or trial.has_reported) and trial.restored and folder.is_aside(trial.restored):
                 raise _started_again(trial.restored) from None  # read while the writer set it aside
-            if not trial.has_reported and trial.restored and _is_unreadable(error, folder):
-                aside.append(_set_aside(trial.restored, error, folder, send, is_writer))
+            # Where training failed by the same before, it had not read the checkpoint.
+            may_be_read = trial.has_reported or folder.state().get("error") == _in_one_line(error)
+            if trial.restored and not may_be_read and not _is_outside(error) and is_unreadable(error):
+                unread.append(_set_aside(trial.restored, error, folder, send, is_writer))
                 continue
-            for name in () if trial.has_reported else aside:
+            for name in () if trial.has_reported else unread:
                 folder.put_back(name)
-            if (told := in_our_words(error, trial.opened)) is error:
+            if (clear := in_our_words(error, trial.opened)) is error:
                 raise
-            raise told from None
-
-
-def _is_unreadable(error: Exception, folder: ReplicateFolder) -> bool:
-    """Not so where training has failed before by the same, for then it had not read the checkpoint."""
-    is_new = folder.state().get("error") != _in_one_line(error)
-    return is_new and not _is_outside(error) and is_unreadable(error)
+            raise clear from None
 
 
 def _set_aside(checkpoint: Path, error: Exception, folder: ReplicateFolder, send: Send, is_writer: bool) -> str:
@@ -252,16 +241,16 @@ def _set_aside(checkpoint: Path, error: Exception, folder: ReplicateFolder, send
     if not is_writer:
         wait_until(lambda: not checkpoint.exists(), WRITER_S)
         raise _started_again(checkpoint)
-    aside = folder.set_aside(checkpoint)
+    name = folder.set_aside(checkpoint)
     newest = folder.newest()
     whence = f"goes on after step {step_of(newest.name)}" if newest else "starts anew"
-    said = f"{checkpoint} cannot be read ({words(error)}). It is set aside as {aside}, and training {whence}."
+    event = f"{checkpoint} cannot be read ({words(error)}). It is set aside as {name}, and training {whence}."
     is_one_of_many = distributed.world_size() > 1
-    record = folder.append({"kind": "set_aside", "said": redacted_text(said), "is_untold": is_one_of_many})
+    record = folder.append({"kind": "set_aside", "said": redacted_text(event), "is_untold": is_one_of_many})
     if is_one_of_many:
         raise distributed.PeerLostError(record["said"])
     send(record)
-    return aside
+    return name
 
 
 def _started_again(checkpoint: Path) -> distributed.PeerLostError:
@@ -290,14 +279,19 @@ def _footprint(folder: ReplicateFolder) -> dict[str, int]:
 def _evaluate(
     work: Work, folder: ReplicateFolder, evaluation: Any, send: Send, is_writer: bool
 ) -> tuple[int, dict[str, float]]:
-    """Tests the checkpoint that was best under `evaluation`; one added later tries every kept checkpoint."""
+    """Tests the checkpoint that was best under `evaluation`; an evaluation added later tries every kept checkpoint."""
     name: str = evaluation.name
     selector = name if name in folder.selection or len(folder.selection) != 1 else next(iter(folder.selection))
     best, selecting = folder.best(selector), folder.selection.get(selector)
     if best is None and (step := folder.best_step(selector)) is not None:
         raise OSError(f"The checkpoint of step {step}, which is the best by {selector}, is gone or damaged")
+    candidates = [best] if best else list(folder.whole().values())
+    if not candidates:
+        raise InputError("`evaluate` needs a checkpoint, but `train` reported none; give one to `trial.report`.")
+    if selecting is None:  # nothing could choose between several
+        candidates = candidates[-1:]
     tried = []
-    for candidate in [best] if best else _candidates(folder, is_any=selecting is not None):
+    for candidate in candidates:
         with (
             contextlib.closing(EvaluationTrial(folder, work, send, is_writer)) as trial,
             opened(candidate, folder.path) as checkpoint,
@@ -305,14 +299,16 @@ def _evaluate(
             try:
                 work.loaded().evaluate(work.typed_config(), checkpoint, evaluation, trial)
             except Exception as error:
-                if (told := in_our_words(error, candidate.name)) is error:
+                if (clear := in_our_words(error, candidate.name)) is error:
                     raise
-                raise told from None
+                raise clear from None
         if not trial.reported[1]:
             raise ValueError(f"`evaluate` ended without a report under {name!r}; it must call `trial.report`.")
         step, metrics, artifacts = trial.reported
         tried.append((step, {CHECKPOINT_STEP: step_of(candidate.name)} | metrics, artifacts))
-    step, metrics, artifacts = min(tried, key=lambda one: _cost(one[1], selecting)) if len(tried) > 1 else tried[0]
+    step, metrics, artifacts = (
+        min(tried, key=lambda result: _cost(result[1], selecting)) if len(tried) > 1 else tried[0]
+    )
     bad = [metric for metric, value in metrics.items() if not math.isfinite(value)]
     if bad:
         raise ArithmeticError(f"The metric {bad[0]}@{name} is {metrics[bad[0]]} at step {step}.")
@@ -333,11 +329,11 @@ def _cost(metrics: Mapping[str, float], selecting: Best | None) -> float:
 
 def _check_trained(work: Work, folder: ReplicateFolder, has_tests: bool) -> None:
     """Raises where training ended early, or left no result: what no evaluation looks at must be finite."""
-    found = summarise(folder.records())
-    if found.step < 0:
+    step = summarise(folder.records()).step
+    if step < 0:
         raise ValueError("`train` returned without a report; it must call `trial.report`.")
-    if work.num_steps is not None and found.step < work.num_steps:
-        raise ValueError(f"`train` returned after step {found.step}, but its `num_steps` says {work.num_steps}.")
+    if work.num_steps is not None and step < work.num_steps:
+        raise ValueError(f"`train` returned after step {step}, but its `num_steps` says {work.num_steps}.")
     if fault := _fault_of_training(work, folder, has_tests):
         raise fault
 
@@ -347,24 +343,16 @@ def _fault_of_training(work: Work, folder: ReplicateFolder, has_tests: bool) -> 
     records = folder.records()
     if has_tests or not is_over(records, work.num_steps):
         return None
-    found = summarise(records)
-    for metric, value in found.metrics.items():
+    summary = summarise(records)
+    for metric, value in summary.metrics.items():
         if not math.isfinite(value):
-            return ArithmeticError(f"The metric {metric} is {value} at step {found.step}.")
-    lacking = work.lacking(found.metrics)
+            return ArithmeticError(f"The metric {metric} is {value} at step {summary.step}.")
+    lacking = work.lacking(summary.metrics)
     return ValueError(lacking) if lacking else None
 
 
-def _candidates(folder: ReplicateFolder, is_any: bool) -> list[Path]:
-    """Checkpoints that may be tested: all that are there, or the newest alone."""
-    found = list(folder.whole().values())
-    if not found:
-        raise InputError("`evaluate` needs a checkpoint, but `train` reported none; give one to `trial.report`.")
-    return found if is_any else found[-1:]
-
-
 def _in_one_line(error: Exception) -> str:
-    """As tables and terminals take it: no line breaks, no control sequences, not without an end."""
+    """An error as tables and terminals take it: no line breaks, no control sequences, and not without an end."""
     text = text_of(error) if isinstance(error, InputError) else f"{type(error).__name__}: {text_of(error)}"
     line = " ".join(redacted_text(_beginning(text, MOST_OF_TRACEBACK).replace("\n", " ")).split())
     return "".join(sign if sign.isprintable() else "?" for sign in line[:MOST_OF_ERROR])
@@ -381,7 +369,7 @@ def _traceback(error: Exception) -> str:
 
 
 def _beginning(text: str, num_signs: int) -> str:
-    """These of a long text and a margin, without the word at the cut: half of a secret has no form to know it by."""
+    """The first signs of a long text and a margin, without the word at the cut: half of a secret has no known form."""
     if len(text) <= num_signs:
         return text
     margin = text[num_signs : num_signs + MARGIN]
@@ -389,12 +377,10 @@ def _beginning(text: str, num_signs: int) -> str:
 
 
 def _place() -> dict[str, Any]:
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else _processor()
+    if torch.cuda.is_available():
+        device = torch.cuda.get_device_name()
+    else:  # the name, and which of the processor's instructions torch uses: others round sums in another way
+        info = Path("/proc/cpuinfo")
+        names = re.findall(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE) if info.exists() else []
+        device = f"{names[0] if names else platform.machine()} ({torch.backends.cpu.get_cpu_capability()})"
     return {"host": socket.gethostname(), "device": device, "threads": torch.get_num_threads()}
-
-
-def _processor() -> str:
-    """Its name, and which of its instructions torch uses: others round sums in another way."""
-    info = Path("/proc/cpuinfo")
-    names = re.findall(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE) if info.exists() else []
-    return f"{names[0] if names else platform.machine()} ({torch.backends.cpu.get_cpu_capability()})"

@@ -62,9 +62,13 @@ class JournalTrial:
             if checkpoint and not (_is(checkpoint, stat.S_ISREG) or _is(checkpoint, stat.S_ISDIR)):
                 raise ValueError(f"A checkpoint must be a file or a folder, but there is no {shown(str(checkpoint))}.")
             self._folder.keep_artifacts(_read(artifacts))
-            self._remove_behind()
+            if self._is_restored:  # now it has turned out to be a checkpoint to go on from
+                self._is_restored = False
+                self._folder.remove_behind(self.restored)
             if step > self._last_step:
-                self._note_load(step)
+                # In the journal only, where the driver reads it: processes that report in step must send alike.
+                if values_of_machine := self._load.sample():
+                    self._folder.append({"kind": "system", "step": step, "values": values_of_machine})
                 record = self._folder.append(record)
             if checkpoint:
                 self._folder.keep(Path(checkpoint), step)
@@ -72,21 +76,10 @@ class JournalTrial:
             self._last_step = step
             self._send(record)
 
-    def _note_load(self, step: int) -> None:
-        """In the journal only, where the driver reads it: processes that report in step must send alike."""
-        if values := self._load.sample():
-            self._folder.append({"kind": "system", "step": step, "values": values})
-
     def restore(self) -> Path | None:
         """The newest checkpoint from which everything that is missing will be made again."""
         self.restored, self._is_restored = self._folder.newest(), True
         return self._open(self.restored) if self.restored else None
-
-    def _remove_behind(self) -> None:
-        """What lies behind the restored checkpoint, once that has turned out to be one to go on from."""
-        if self._is_restored:
-            self._is_restored = False
-            self._folder.remove_behind(self.restored)
 
     @property
     def has_reported(self) -> bool:
@@ -110,7 +103,7 @@ class JournalTrial:
 
 
 class EvaluationTrial(JournalTrial):
-    """A `Trial` for `evaluate`: what it reports is kept aside until the best checkpoint is known."""
+    """A `Trial` for `evaluate`: its report is kept in memory until the best checkpoint is known."""
 
     reported: tuple[int, dict[str, float], dict[str, bytes]] = (0, {}, {})
 
@@ -135,15 +128,15 @@ def _numbers(metrics: Mapping[str, float]) -> dict[str, float]:
     """
     if not isinstance(metrics, Mapping):
         raise ValueError(f"`metrics` must be a mapping from names to numbers, but got {shown(metrics)}.")
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for name, value in metrics.items():
         if not is_metric_name(name):
             raise ValueError(f"A metric's name must {NAME_RULE}, but got {shown(name)}.")
         try:
-            found[str(name)] = float(value)
+            numbers[str(name)] = float(value)
         except Exception as error:  # whatever a class of the user's, or of torch's, raises there
             raise ValueError(f"The metric {name!r} must be one number, but got {shown(value)}.") from error
-    return found
+    return numbers
 
 
 def _check_step(step: object) -> None:
@@ -194,6 +187,6 @@ def best_product(folder: Path, shared: str = "") -> Path:
     if products is None:
         raise OSError(f"The journal of the prerequisite at {shared or folder} does not say that it is complete.")
     name = products.get("best") or next(iter(products.values()), "")
-    if found := place.product(name) if name else place.newest():
-        return found
+    if checkpoint := place.product(name) if name else place.newest():
+        return checkpoint
     raise OSError(f"The checkpoint {name} at {shared or folder} is gone or damaged.")

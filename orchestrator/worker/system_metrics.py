@@ -79,7 +79,7 @@ def _processors_and_memory() -> dict[str, float]:
 
 
 def _gpu_memory() -> dict[str, float]:
-    """Of all processes on the GPU that this process uses; nothing where it uses none."""
+    """The memory of all processes on the GPU that this process uses; nothing where it uses none."""
     if not torch.cuda.is_initialized():
         return {}
     free, total = torch.cuda.mem_get_info()

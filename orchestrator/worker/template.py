@@ -109,7 +109,12 @@ class Template:
             if "status" in answer:
                 if answer["is_template"]:
                     self.close()
-                return "" if is_ended else fault or _said_of(answer["status"])
+                code = os.waitstatus_to_exitcode(answer["status"])
+                end = f"its process left with exit code {code} before the replicate had ended"
+                if code < 0:
+                    is_known = -code in set(signal.Signals)
+                    end = f"its process was ended by {signal.Signals(-code).name if is_known else f'signal {-code}'}"
+                return "" if is_ended else fault or end
         self.close()
         return "" if is_ended else fault or "the template of its process was ended"
 
@@ -142,18 +147,9 @@ class Template:
         self._requests, self._answers = os.fdopen(requests[1], "wb"), os.fdopen(answers[0], "rb")
 
 
-def _said_of(status: int) -> str:
-    """How a process ended, by what `waitpid` says of it."""
-    code = os.waitstatus_to_exitcode(status)
-    if code >= 0:
-        return f"its process left with exit code {code} before the replicate had ended"
-    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-    return f"its process was ended by {name}"
-
-
 @contextlib.contextmanager
 def traceable(folder: Path) -> Iterator[dict[str, Any]]:
-    """On SIGUSR1 this process writes where its threads are, which is asked of a replicate that no longer reports.
+    """On SIGUSR1 this process writes the stacks of its threads, as is wanted of a replicate that no longer reports.
 
     Yields:
         What its record `started` says of this process.
@@ -169,7 +165,7 @@ def traceable(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def base(requests: int, answers: int) -> None:
-    """Forks the template of each trainable when it is first asked for, until nobody has requests."""
+    """Forks the template of each trainable at its first request, until nobody has requests."""
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for pipe in (requests, answers):
         os.set_inheritable(pipe, False)
@@ -254,7 +250,7 @@ class _Unchanged:
         self._sources = sources
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
-        """As Python's own finders are asked.
+        """Finds nothing; the signature is that of Python's own finders.
 
         Raises:
             InputError: if the source of the module is not what it was.
@@ -299,7 +295,7 @@ def _answer(answers: int, number: int, **values: Any) -> None:
 
 
 def _fork() -> int:
-    """As `os.fork`; the child dies with its parent."""
+    """`os.fork`, of which the child dies with its parent."""
     parent, child = os.getpid(), os.fork()
     if not child:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -309,9 +305,9 @@ def _fork() -> int:
 
 
 def _num_threads() -> int:
-    """Those of this process that a fork would lack.
+    """The number of this process's threads, which a fork would lack.
 
-    The one of pyarrow's allocator, which pandas, scikit-learn and MLflow load, is no such: jemalloc takes its locks
+    The thread of pyarrow's allocator, which pandas, scikit-learn and MLflow load, is no such: jemalloc takes its locks
     before a fork and starts that thread again in the child.
     """
     names = [(task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]

@@ -45,21 +45,18 @@ def _exit_is_an_error() -> Iterator[None]:
         except SystemExit as error:
             if hasattr(error, "ray_terminate_msg"):
                 raise
-            told = f"The trainable called sys.exit({shown(error.code)}); it must return or raise."
-            raise RuntimeError(told) from error
+            raise RuntimeError(
+                f"The trainable called sys.exit({shown(error.code)}); it must return or raise."
+            ) from error
         except Exception:
             raise
         except BaseException as error:
-            if interrupts or _is_of_report(error):
+            ours = str(Path(__file__).with_name("journal_trial.py"))
+            frames = traceback.walk_tb(error.__traceback__)
+            if interrupts or any(frame.f_code.co_filename == ours for frame, _ in frames):  # beneath a `report`
                 raise
-            told = f"The trainable raised {type(error).__name__}, which ends programs; it must raise an Exception."
-            raise RuntimeError(told) from error
-
-
-def _is_of_report(error: BaseException) -> bool:
-    """Whether something beneath a `report` raised it, and not the trainable itself."""
-    ours = str(Path(__file__).with_name("journal_trial.py"))
-    return any(frame.f_code.co_filename == ours for frame, _ in traceback.walk_tb(error.__traceback__))
+            fault = f"The trainable raised {type(error).__name__}, which ends programs; it must raise an Exception."
+            raise RuntimeError(fault) from error
 
 
 @contextmanager
@@ -126,17 +123,17 @@ class Trainable:
             self.module.evaluate(config, checkpoint, evaluation, trial)
 
     def fingerprint(self, config: Any) -> str:
-        """Of the data that are read under `config`; empty where the trainable does not say.
+        """A hash of the data that are read under `config`; empty where the trainable does not say.
 
         Raises:
             InputError: if the data cannot be read.
         """
-        return str(self._asked("fingerprint", config, str, ""))
+        return str(self._answer("fingerprint", config, str, ""))
 
     def reads(self, config: Any) -> str:
         """What of `config` decides the fingerprint, as text; all but seed and evaluations where it does not say."""
         if hasattr(self.module, "reads"):
-            return repr(self._asked("reads", config, object, None))
+            return repr(self._answer("reads", config, object, None))
         values = fields_of(config)
         return repr([(name, values[name]) for name in sorted(values) if name not in ("seed", "evaluations")])
 
@@ -146,28 +143,28 @@ class Trainable:
         Raises:
             InputError: if the trainable names something else than metrics.
         """
-        named = self._asked("selection", config, Mapping, {})
-        return {str(name): self._best(wanted) for name, wanted in named.items()}
+        selected = self._answer("selection", config, Mapping, {})
+        return {str(name): self._best(wanted) for name, wanted in selected.items()}
 
     def num_steps(self, config: Any) -> int | None:
         """The last step that `train` reports; None where only its return says that it is done."""
-        found: int | None = self._asked("num_steps", config, int | None, None)
-        if found is not None and found < 0:
-            raise InputError(f"`num_steps` of {self.path} must be at least 0, but got {found}.")
-        return found
+        num_steps: int | None = self._answer("num_steps", config, int | None, None)
+        if num_steps is not None and num_steps < 0:
+            raise InputError(f"`num_steps` of {self.path} must be at least 0, but got {num_steps}.")
+        return num_steps
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """What it reports; empty where it does not say."""
+        """The metrics that it reports; empty where it does not say."""
         return tuple(getattr(self.module, "metrics", ()))
 
     @property
     def analyses(self) -> Mapping[str, Analysis]:
-        """What may be asked of its trained replicates, by name."""
-        found: Mapping[str, Analysis] = getattr(self.module, "analyses", {})
-        return found
+        """The analyses of its trained replicates, by name."""
+        analyses: Mapping[str, Analysis] = getattr(self.module, "analyses", {})
+        return analyses
 
-    def _asked(self, name: str, config: Any, kind: type | UnionType, default: Any) -> Any:
+    def _answer(self, name: str, config: Any, kind: type | UnionType, default: Any) -> Any:
         function = getattr(self.module, name, None)
         if function is None:
             return default
@@ -213,28 +210,30 @@ def load(path: str, root: str = "") -> Trainable:
 
 @cache
 def _load(path: str) -> Trainable:
-    found = Trainable(path, import_module(path, f"The trainable {path!r}"))
+    trainable = Trainable(path, import_module(path, f"The trainable {path!r}"))
     for name, arguments in FUNCTIONS.items():
-        _check_function(found, name, arguments)
-    _check_metrics(found)
-    _check_analyses(found)
-    return found
+        _check_function(trainable, name, arguments)
+    _check_metrics(trainable)
+    analyses = vars(trainable.module).get("analyses", {})  # those of a module's `__getattr__` are loaded when asked for
+    if not isinstance(analyses, Mapping) or not all(isinstance(value, Analysis) for value in analyses.values()):
+        raise InputError(f"`analyses` of {path} must be a mapping from names to Analysis, but it is {analyses!r}.")
+    return trainable
 
 
-def _check_function(found: Trainable, name: str, arguments: Sequence[str]) -> None:
-    function = getattr(found.module, name, None)
+def _check_function(trainable: Trainable, name: str, arguments: Sequence[str]) -> None:
+    function = getattr(trainable.module, name, None)
     called = f"{name}({', '.join(arguments)})"
     if function is None:
         if name == "train":
-            raise InputError(f"The trainable {found.path!r} must have a function {called}, but has no {name}.")
+            raise InputError(f"The trainable {trainable.path!r} must have a function {called}, but has no {name}.")
         return
     if not callable(function):
-        raise InputError(f"`{name}` of {found.path} must be a function {called}, but it is {function!r}.")
+        raise InputError(f"`{name}` of {trainable.path} must be a function {called}, but it is {function!r}.")
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
-        raise InputError(f"`{name}` of {found.path} must be a plain function, without `async` and `yield`.")
+        raise InputError(f"`{name}` of {trainable.path} must be a plain function, without `async` and `yield`.")
     if not _takes(function, len(arguments)):
         given = inspect.signature(function)
-        raise InputError(f"`{name}` of {found.path} must be called as {called}, but it is {name}{given}.")
+        raise InputError(f"`{name}` of {trainable.path} must be called as {called}, but it is {name}{given}.")
 
 
 def _takes(function: Callable[..., Any], num_arguments: int) -> bool:
@@ -247,22 +246,16 @@ def _takes(function: Callable[..., Any], num_arguments: int) -> bool:
     return True
 
 
-def _check_analyses(found: Trainable) -> None:
-    given = vars(found.module).get("analyses", {})  # those of a module's `__getattr__` are loaded when asked for
-    if not isinstance(given, Mapping) or not all(isinstance(one, Analysis) for one in given.values()):
-        raise InputError(f"`analyses` of {found.path} must be a mapping from names to Analysis, but it is {given!r}.")
-
-
-def _check_metrics(found: Trainable) -> None:
-    metrics = getattr(found.module, "metrics", ())
-    if not isinstance(metrics, Sequence) or not all(isinstance(one, Metric) for one in metrics):
-        raise InputError(f"`metrics` of {found.path} must be a list of Metric, but it is {metrics!r}.")
-    for one in metrics:
-        if one.direction not in ("minimize", "maximize", "none"):
+def _check_metrics(trainable: Trainable) -> None:
+    metrics = getattr(trainable.module, "metrics", ())
+    if not isinstance(metrics, Sequence) or not all(isinstance(metric, Metric) for metric in metrics):
+        raise InputError(f"`metrics` of {trainable.path} must be a list of Metric, but it is {metrics!r}.")
+    for metric in metrics:
+        if metric.direction not in ("minimize", "maximize", "none"):
             raise InputError(
-                f"In `metrics` of {found.path} the direction of {one.name!r} must be minimize, maximize or none, but "
-                f"got {one.direction!r}."
+                f"In `metrics` of {trainable.path} the direction of {metric.name!r} must be "
+                f"minimize, maximize or none, but got {metric.direction!r}."
             )
-    names = [one.name for one in metrics]
+    names = [metric.name for metric in metrics]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
-        raise InputError(f"`metrics` of {found.path} lists {doubled[0]!r} twice.")
+        raise InputError(f"`metrics` of {trainable.path} lists {doubled[0]!r} twice.")

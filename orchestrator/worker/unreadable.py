@@ -61,22 +61,22 @@ def words(error: BaseException) -> str:
     text = text_of(error)
     if ADVICE not in text:
         return f"{type(error).__name__}: {' '.join(text.split())}".rstrip(": ")
-    found = FORBIDDEN.search(text)
-    return f"it holds {found[1]}, which is no plain data" if found else "it is not what torch.save writes"
+    forbidden = FORBIDDEN.search(text)
+    return f"it holds {forbidden[1]}, which is no plain data" if forbidden else "it is not what torch.save writes"
 
 
 def in_our_words(error: Exception, name: str) -> Exception:
     """`error`, or the same failure where it holds torch's advice: that the file `name` cannot be read."""
     if ADVICE not in text_of(error):
         return error
-    told = f"{name} cannot be read: {words(error)}. Keep tensors, numbers, texts, lists and dicts in a checkpoint."
-    return UnreadableError(told).with_traceback(error.__traceback__)
+    clear = f"{name} cannot be read: {words(error)}. Keep tensors, numbers, texts, lists and dicts in a checkpoint."
+    return UnreadableError(clear).with_traceback(error.__traceback__)
 
 
 def without_advice(text: str, error: BaseException | None) -> str:
     """The traceback `text` of `error` and of what led to it, in our words where torch gives its advice."""
     while error is not None:
-        if ADVICE in (said := text_of(error)):
-            text = text.replace(said, words(error))
+        if ADVICE in (advice := text_of(error)):
+            text = text.replace(advice, words(error))
         error = error.__cause__ or error.__context__
     return text

@@ -71,14 +71,14 @@ class Work(BaseModel):
             evaluation: look at those of this one alone; default: at all.
         """
         end = "" if evaluation is None else f"@{evaluation}"
-        for name in (one for one in (*self.objectives, *self.constraints) if one.endswith(end)):
+        for name in (metric for metric in (*self.objectives, *self.constraints) if metric.endswith(end)):
             plain, at, under = name.partition("@")
             if name not in metrics and not (name in self.constraints and plain in metrics):
                 what = "objective" if name in self.objectives else "constraint's metric"
-                reported = sorted(one.removesuffix(at + under) for one in metrics if one.endswith(at + under))
+                reported = sorted(metric.removesuffix(at + under) for metric in metrics if metric.endswith(at + under))
                 where = f" under {under!r}" if under else ""
-                there = ", ".join(reported[:MOST_NAMED]) or "nothing"
-                return f"The {what} {plain!r} is not among what {self.trainable} reports{where}: {there}."
+                names = ", ".join(reported[:MOST_NAMED]) or "nothing"
+                return f"The {what} {plain!r} is not among what {self.trainable} reports{where}: {names}."
         return ""
 
     @property
@@ -123,5 +123,5 @@ def evaluation_id(evaluation: Any) -> str:
 
 
 def evaluation_ids(trainable: Trainable, config: AnyConfig) -> frozenset[str]:
-    """Those of every evaluation that a config asks for."""
+    """The ids of every evaluation that a config asks for."""
     return frozenset(evaluation_id(evaluation) for evaluation in trainable.evaluations(config))

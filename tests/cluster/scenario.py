@@ -297,28 +297,40 @@ def goes_down(at: Scenario) -> None:
     say(f"ray down: nothing is left running after {time.monotonic() - began:.0f} s")
 
 
-def main() -> None:
-    """All of it, in order."""
-    at = Scenario(Path(sys.argv[1]))
-    expected = learn_alone(at)
+@contextlib.contextmanager
+def cluster(at: Scenario) -> Iterator[None]:
+    """A cluster that is brought up, and taken down however the block ends."""
     at.describe_cluster()
     comes_up(at)
     try:
-        comes_up_again(at)
-        with tunnel():
-            credentials = Path("~/.mlflow/credentials").expanduser()
-            credentials.parent.mkdir(mode=0o700)
-            at.run("ray", "rsync-down", str(at.file), "~/.mlflow/credentials", str(credentials))
-            os.environ["PONDERAY_TRACKING_URI"] = SERVER
-            keeps_its_doors_closed(at)
-            tells_nobody(at)
-            runs_a_sweep_while_a_machine_dies(at, expected, lambda started: kill_host(at, started))
-            leaves_no_secret(at)
+        yield
     except BaseException:
         traceback.print_exc()  # now, for going down may fail as well
         raise
     finally:
         goes_down(at)
+
+
+def log_in(at: Scenario) -> None:
+    """Has from now on what the head's tracking server asks for."""
+    credentials = Path("~/.mlflow/credentials").expanduser()
+    credentials.parent.mkdir(mode=0o700)
+    at.run("ray", "rsync-down", str(at.file), "~/.mlflow/credentials", str(credentials))
+    os.environ["PONDERAY_TRACKING_URI"] = SERVER
+
+
+def main() -> None:
+    """All of it, in order."""
+    at = Scenario(Path(sys.argv[1]))
+    expected = learn_alone(at)
+    with cluster(at):
+        comes_up_again(at)
+        with tunnel():
+            log_in(at)
+            keeps_its_doors_closed(at)
+            tells_nobody(at)
+            runs_a_sweep_while_a_machine_dies(at, expected, lambda started: kill_host(at, started))
+            leaves_no_secret(at)
 
 
 if __name__ == "__main__":

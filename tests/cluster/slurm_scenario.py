@@ -23,6 +23,7 @@ class Slurm:
 
     def __init__(self, folder: Path) -> None:
         self.at = Scenario(folder)
+        self._others = self._temporary()
         os.environ["PONDERAY_RUNS"] = str(self.at.shared)
         programs = folder / "programs"
         programs.mkdir()
@@ -49,8 +50,12 @@ class Slurm:
         wait(5, "its code is written", lambda: file.read_text().strip())
         left = [line for host in HOSTS for line in self.processes(host)]
         assert not left, (left, self.log(job))
-        assert not list(self.at.shared.glob(".slurm-*")) and not list(Path("/tmp").glob(f"ray-{job}-??????"))
+        assert not list(self.at.shared.glob(".slurm-*")) and self._temporary() <= self._others
         return int(file.read_text())
+
+    def _temporary(self) -> set[Path]:
+        """The folders that Ray has on a node for a job; those of another that was killed may lie in the same /tmp."""
+        return set(Path("/tmp").glob("ray-[0-9]*-??????"))
 
     def processes(self, host: str) -> list[str]:
         """Command lines of Ray and Ponderay there."""

@@ -30,13 +30,16 @@ def hindrance() -> str:
 
 @pytest.mark.cluster
 def test_a_cluster_comes_up_runs_a_sweep_while_a_machine_dies_and_goes_down(workplace, capfd):
-    environment = os.environ | {"RAY_AUTH_MODE": "token", "RAY_UP_enable_autoscaler_v2": "0"}
-    environment["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/sbin:/sbin"
-    environment |= {"HOSTS_VENV": sys.prefix, "HOSTS_FOLDER": str(workplace)}
     why = hindrance()
     with capfd.disabled():
         print(f"\n{why}; so on loopback, without `ray up`" if why else "\nthree machines as namespaces", flush=True)
-        place = "tests.cluster.loopback" if why else "tests.cluster.scenario"
-        command = [*([] if why else [str(HERE / "hosts.sh")]), sys.executable, "-m", place, str(workplace)]
-        done = subprocess.run(command, env=environment, cwd=ROOT, timeout=LIMIT_S, check=False)  # noqa: S603
-    assert done.returncode == 0
+        assert ended_with("tests.cluster.loopback" if why else "tests.cluster.scenario", workplace, bool(why)) == 0
+
+
+def ended_with(module: str, folder: Path, is_on_loopback: bool = False) -> int:
+    """The status with which a scenario ends, on machines of its own unless it is on loopback."""
+    environment = os.environ | {"RAY_AUTH_MODE": "token", "RAY_UP_enable_autoscaler_v2": "0"}
+    environment["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/sbin:/sbin"
+    environment |= {"HOSTS_VENV": sys.prefix, "HOSTS_FOLDER": str(folder)}
+    command = [*([] if is_on_loopback else [str(HERE / "hosts.sh")]), sys.executable, "-m", module, str(folder)]
+    return subprocess.run(command, env=environment, cwd=ROOT, timeout=LIMIT_S, check=False).returncode  # noqa: S603

@@ -1,4 +1,4 @@
-"""Eight drivers at the same moment, each in a process of its own, on the stores that the environment names.
+"""Four drivers at the same moment, each in a process of its own, on the stores that the environment names.
 
     python -m tests.integration.postgres_writer own|same SLEEP_S
 
@@ -17,7 +17,7 @@ from orchestrator.console.errors import RefusedError
 from search_spaces.sweep import Sweep
 from tests.integration.sweeps import REFUSED, run_quietly, searched, tiny
 
-NUM_WRITERS = 8
+NUM_WRITERS = 4
 
 
 def own(number: int) -> Sweep:

@@ -27,8 +27,6 @@ from tests.waiting import LIMIT_S
 from trainables.errors import InputError
 from trainables.metric import Best
 
-pytestmark = pytest.mark.every_store
-
 SWEEP = {"a": {}, "b": {"x": 0.25}}
 
 
@@ -58,7 +56,9 @@ def test_a_store_that_is_away_for_a_while_gets_everything_in_the_end(workplace, 
     assert [dict(r.metrics) for r in recorded] == [dict(r.metrics) for r in outcome.replicates]
 
 
-@pytest.mark.parametrize("call", ["open_experiment", "remove_orphans", "read_study", "unfinished_conditions"])
+@pytest.mark.parametrize(
+    "call", ["open_experiment", "remove_orphans", "read_study", "unfinished_conditions", "deleted_replicates"]
+)
 def test_a_store_that_goes_away_before_anything_has_begun_is_told_in_one_line(workplace, monkeypatch, call):
     def fails(*_):
         raise ConnectionError("[Errno 111] Connection refused")
@@ -154,19 +154,19 @@ def test_a_stop_does_not_wait_for_a_bucket_that_is_away(workplace, monkeypatch):
 @pytest.mark.slow
 def test_a_write_that_outlasts_its_driver_changes_nothing_of_the_next(workplace, monkeypatch):
     """As in a notebook, which lives on while a thread still waits for an answer of the bucket."""
-    is_answered, waited, do = threading.Event(), [], WriteQueue._do
+    is_answered, waited, do = threading.Event(), [], WriteQueue._do_or_drop
 
-    def late(queue, jobs):
-        if "stop" in jobs and not waited:
+    def late(queue, job):
+        if "stop_running" in repr(job) and not waited:
             waited.append(threading.current_thread())
             is_answered.wait(LIMIT_S)
-        do(queue, jobs)
+        do(queue, job)
 
     def interrupt(config, epoch):
         if epoch == 3 and not waited:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(WriteQueue, "_do", late)
+    monkeypatch.setattr(WriteQueue, "_do_or_drop", late)
     monkeypatch.setattr("tests.integration.tiny._strike", interrupt)
     monkeypatch.setattr("orchestrator.run.WRITE_AT_STOP_S", 5.0)
     with pytest.raises(KeyboardInterrupt):
@@ -178,6 +178,7 @@ def test_a_write_that_outlasts_its_driver_changes_nothing_of_the_next(workplace,
     assert set(statuses("tiny.sweep").values()) == {"FINISHED"}
 
 
+@pytest.mark.every_store
 def test_what_a_store_never_got_is_written_by_the_next_driver(workplace, log_fails, monkeypatch):
     log_fails.extend(range(100_000))
     with monkeypatch.context() as patch:
@@ -289,6 +290,7 @@ def test_a_disk_that_does_not_answer_as_a_replicate_ends_leaves_none_without_num
     assert (run.info.status, len(client.get_metric_history(run.info.run_id, "total"))) == ("FINISHED", 4)
 
 
+@pytest.mark.every_store
 def test_a_run_that_is_deleted_by_hand_at_its_end_is_made_again_by_the_next_driver(workplace, monkeypatch):
     """Its condition does not say meanwhile that it is complete."""
     finish, open_run, deleted, struck = Tracking.finish, Tracking.open_run, set(), []

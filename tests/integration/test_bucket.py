@@ -1,5 +1,6 @@
 """Sweeps whose journals and checkpoints are kept in a bucket, while each machine has a folder of its own."""
 
+import gzip
 import json
 import os
 import re
@@ -21,15 +22,20 @@ from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.forecast.remaining_work import look
 from orchestrator.journal.bucket import SharedFolder
+from orchestrator.journal.curve_file import CURVE_FILE, curves_in
+from orchestrator.journal.lines import line_of
+from orchestrator.journal.study_file import read_study_file
 from orchestrator.machine.network import free_port
 from orchestrator.run import run
+from orchestrator.tracking.curves import load_curves
+from orchestrator.tracking.load import load_study
 from search_spaces.resources import Resources
 from search_spaces.sweep import Condition
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_without_ray import statuses
 from tests.integration.tiny import TinyEvaluation
 from tests.waiting import until
-from trainables.errors import InputError
+from trainables.errors import DataWarning, InputError
 
 ROOT = Path(__file__).parents[2]
 CREDENTIALS = {
@@ -123,15 +129,44 @@ def test_a_sweep_has_the_same_digits_and_another_machine_finds_it_done(bucket, m
     first = run_quietly(sweep)
     assert digits(first) == without_bucket(monkeypatch, tiny(TWO, name="tiny.alone"))
     kinds = Counter(Path(entry.key).name.partition(".")[0] for entry in bucket.objects.all())
-    assert kinds == {"journal": 5, "writer": 5, "step_000001": 1, "step_000004": 4}
+    assert kinds == {"journal": 5, "writer": 5, "step_000001": 1, "step_000004": 4, "study": 1, "curves": 1}
     runs = on_another_machine(monkeypatch)
     assert digits(run_quietly(sweep)) == digits(first)
     assert set(starts(bucket).values()) == {1}
     assert not list(runs.rglob("*.pt"))
     snapshot = look(sweep, read_settings(), 2, 0, False)
     assert [one.state for one in (*snapshot.replicates, *snapshot.prerequisites)] == ["complete"] * 5
-    stored = sum(entry.size for entry in bucket.objects.filter(Prefix="shared/replicates/"))
+    stored = sum(entry.size for entry in bucket.objects.filter(Prefix="shared/replicates/") if entry.key[-3:] != ".gz")
     assert sum(one.size_bytes for one in snapshot.replicates) == stored
+
+
+def test_an_empty_runs_folder_answers_from_the_copy_in_the_bucket_and_the_next_driver_takes_it_back(
+    bucket, monkeypatch
+):
+    run_quietly(tiny(TWO))
+    study = load_study("tiny.sweep")
+    curves = load_curves("tiny.sweep", study.replicates, read_settings())
+    folder = on_another_machine(monkeypatch) / "replicates" / "tiny.sweep"
+    with monkeypatch.context() as patch:
+        patch.setattr("orchestrator.tracking.load._asked", lambda *_: pytest.fail("MLflow was asked"))
+        assert load_study("tiny.sweep") == study and load_study("tiny.sweep").unmirrored == ()
+    run_quietly(tiny(TWO))
+    assert read_study_file(folder).generation == 2 and load_study("tiny.sweep") == study
+    assert curves_in((folder / CURVE_FILE).read_bytes(), study.replicates) == curves
+    monkeypatch.setenv("PONDERAY_TRACKING_URI", "http://127.0.0.1:9")
+    monkeypatch.setenv("PONDERAY_RUNS", "machine 3")
+    with pytest.warns(DataWarning, match="the answer is as of"):
+        assert load_study("tiny.sweep").replicates == study.replicates
+
+
+def test_a_copy_of_a_driver_that_was_killed_is_not_believed_over_mlflow(bucket, monkeypatch):
+    run_quietly(tiny(TWO))
+    study, folder = load_study("tiny.sweep"), SharedFolder("s3://runs/shared/replicates/tiny.sweep")
+    content = gzip.decompress(folder.read("study.jsonl.gz"))
+    running = {"kind": "replicate", "name": "a seed 1", "time_ms": 1, "key": "k", "condition": "a", "seed": 1}
+    folder.write("study.jsonl.gz", gzip.compress(content + line_of(running | {"state": "running"})))
+    on_another_machine(monkeypatch)
+    assert sorted(map(repr, load_study("tiny.sweep").replicates)) == sorted(map(repr, study.replicates))
 
 
 def test_an_evaluation_added_on_another_machine_fetches_the_best_checkpoint(bucket, monkeypatch):
@@ -249,7 +284,7 @@ def test_trials_and_train_workers_of_ray_give_the_same_digits_though_one_is_kill
     assert digits(outcome) == expected
     assert mark.exists()
     kinds = Counter(file.name.partition(".")[0] for file in (workplace / "bucket").rglob("*") if file.is_file())
-    assert kinds == {"journal": 3, "writer": 3, "step_000001": 1, "step_000004": 2}
+    assert kinds == {"journal": 3, "writer": 3, "step_000001": 1, "step_000004": 2, "study": 1, "curves": 1}
 
 
 def test_a_bucket_that_is_not_there_is_the_users_mistake(bucket, monkeypatch):
@@ -268,6 +303,9 @@ def test_a_finished_sweep_asks_for_little(bucket, monkeypatch, requests):
     requests.clear()
     run_quietly(sweep)
     place = Counter(put_object=1, get_object=1, delete_object=1)  # whether it can be written, before anything begins
+    copies = requests["put_object"] - place["put_object"]
+    assert copies in (2, 3)  # curves once, the study file at the end and, where there is time for it, before
+    place["put_object"] += copies
     assert requests - place == {"list_objects_v2": 2, "get_object": 7}  # each journal once, all of a kind together
     requests.clear()
     look(sweep, read_settings(), 2, 0, False)

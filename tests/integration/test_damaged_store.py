@@ -60,9 +60,13 @@ def test_every_command_names_the_file_and_the_remedy_and_changes_nothing(workpla
     said = (
         rf"^The tracking store {file} is damaged \(.*{reason}.*\)\. The journals keep every result: `ponderay repair` "
     )
-    for ask in (lambda: load_study("tiny.sweep", read_settings()), lambda: run_quietly(tiny({"a": {}}))):
+    if reason == "malformed":  # a study that has run answers from its study file, whatever became of MLflow's
+        assert [one.state for one in load_study("tiny.sweep", read_settings()).replicates] == ["complete"]
+    else:
         with pytest.raises(InputError, match=said):
-            ask()
+            load_study("tiny.sweep", read_settings())
+    with pytest.raises(InputError, match=said):
+        run_quietly(tiny({"a": {}}))
     assert (file.is_file() and file.read_bytes()) == content
 
 
@@ -90,19 +94,14 @@ def test_what_repair_says_brings_the_study_back_without_training(workplace, caps
     assert f"The tracking store {database.absolute()} is whole.\n" in capsys.readouterr().out
 
 
-def test_a_damaged_page_is_found_and_told_wherever_it_is_met(workplace):
+def test_a_damaged_page_is_found_wherever_it_is(workplace):
     run_quietly(tiny({"a": {}}, seeds=(1,)))
     database = Path("runs/mlflow.db")
-    whole, num_told = database.read_bytes(), 0
+    whole = database.read_bytes()
     for page in range(1, len(whole) // 4096, 9):
         database.write_bytes(whole[: 4096 * page] + bytes(range(256)) * 16 + whole[4096 * (page + 1) :])
-        try:
-            load_study("tiny.sweep", read_settings())
-        except InputError as error:
-            num_told += 1
-            assert "`ponderay repair` moves the file away" in str(error)
         assert fault(database)
-    assert num_told
+        assert load_study("tiny.sweep", read_settings()).replicates[0].state == "complete"  # by its study file
 
 
 def test_a_lost_search_draws_the_same_first_conditions_and_trains_them_not_again(workplace, capsys):

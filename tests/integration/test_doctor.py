@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.checks import listening_sockets
+from orchestrator.checks import exposure
 from orchestrator.checks import nodes as preflight_nodes
 from orchestrator.checks.check import Check
 from orchestrator.cli import doctor
@@ -18,9 +18,10 @@ def alone(workplace, tmp_path_factory, monkeypatch) -> None:
     """A home without secrets, on a machine where nothing else listens; the token is that of the tests' cluster."""
     monkeypatch.setenv("RAY_AUTH_TOKEN", ray_token.token())
     monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
-    monkeypatch.setattr(listening_sockets, "listeners", lambda: iter(()))
+    monkeypatch.setattr(exposure, "listeners", lambda: iter(()))
 
 
+@pytest.mark.slow
 def test_a_named_cluster_answers_and_its_nodes_report(ray_instance, workplace, monkeypatch):
     monkeypatch.setenv("PONDERAY_RUNS", str(workplace / "own"))
     import ray
@@ -38,6 +39,7 @@ def test_a_named_cluster_answers_and_its_nodes_report(ray_instance, workplace, m
     assert ray.is_initialized()
 
 
+@pytest.mark.slow
 def test_a_trainable_that_a_node_cannot_import_is_said_of_the_node(ray_instance, workplace, monkeypatch):
     monkeypatch.setenv("PONDERAY_RUNS", str(workplace / "own"))
     settings = read_settings()
@@ -47,9 +49,9 @@ def test_a_trainable_that_a_node_cannot_import_is_said_of_the_node(ray_instance,
     import ray
 
     nodes = [str(node["NodeID"]) for node in ray.nodes()]
-    (answer,) = preflight_nodes._ask(nodes, str(mark), "", "tests.integration.no_such_trainable", "").values()
-    assert "no_such_trainable" in answer["fault"]
-    assert answer["versions"] == {}
+    asked = (str(mark), "", "tests.integration.no_such_trainable", "")
+    (sentence,) = cluster_address.ask_nodes(preflight_nodes._report, asked, nodes).values()
+    assert "no_such_trainable" in sentence
 
 
 def test_data_that_changed_after_a_run_are_found(workplace, monkeypatch):

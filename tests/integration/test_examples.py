@@ -1,7 +1,8 @@
-"""Each example as a user runs it: killed in the middle, run again, drawn and reported; digits are of a whole run."""
+"""Each example as a user runs it: killed, interrupted, run to its end, reported; its digits are a whole run's."""
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,8 @@ import pytest
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.study import Replicate
 from orchestrator.tracking.client import Tracking
-from tests.waiting import until
+from tests.integration.test_without_ray import statuses
+from tests.waiting import LIMIT_S, until
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.slow
@@ -45,10 +47,20 @@ def starts() -> dict[str, int]:
     return {name: sum(json.loads(line)["kind"] == "started" for line in lines) for name, lines in journals.items()}
 
 
+def tries() -> list[list[str]]:
+    """What each replicate has recorded in each of its tries."""
+    journals = [path.read_text() for path in Path("runs/replicates").rglob("journal.jsonl")]
+    return [text.split('"kind": "started"')[1:] for text in journals]
+
+
 def steps_done() -> int:
     """Of the replicate that has done most, the steps."""
-    journals = [path.read_text() for path in Path("runs/replicates").rglob("journal.jsonl")]
-    return max((text.count('"kind": "metrics"') for text in journals), default=0)
+    return max(("".join(texts).count('"kind": "metrics"') for texts in tries()), default=0)
+
+
+def is_resumed() -> bool:
+    """Whether a replicate has done a step in its second try."""
+    return any(len(texts) > 1 and '"kind": "metrics"' in texts[-1] for texts in tries())
 
 
 SLOWLY = """
@@ -78,16 +90,30 @@ def test_an_example_that_was_killed_goes_on_with_equal_digits(workplace, monkeyp
     until(lambda: steps_done() >= 3 or driver.poll() is not None)
     driver.send_signal(signal.SIGKILL)
     driver.wait()
-    assert steps_done() > 0
+    with Path("log").open("wb") as log:
+        driver = subprocess.Popen(ponderay(*run), env=environment(), stdout=log, stderr=subprocess.STDOUT)  # noqa: S603
+    until(lambda: is_resumed() or driver.poll() is not None)
+    driver.send_signal(signal.SIGINT)
+    assert driver.wait(LIMIT_S) == 1
+    assert f"`{shlex.join(['ponderay', *run])}` continues from here" in Path("log").read_text()
+    assert "RUNNING" not in statuses(sweep).values()
     assert "3 complete, 0 failed" in done(*run)
     assert "width=" in done("pareto", name)
     assert "width=" in done("report", name)
-    resumed = next(one for one in recorded(sweep) if starts()[one.key] == 2)
+    resumed = next(one for one in recorded(sweep) if starts()[one.key] >= 2)
     Path(f"{example}.py").write_text(source)
     monkeypatch.setenv("PONDERAY_RUNS", "whole")
     done("train", name, "--condition", resumed.condition)
     (whole,) = recorded(sweep)
     assert (whole.state, dict(whole.metrics)) == ("complete", dict(resumed.metrics))
+
+
+@pytest.mark.parametrize("example", ["lightning_module", "hugging_face"])
+def test_the_callbacks_of_other_trainers_report_all_that_a_resumed_training_needs(workplace, example):
+    shutil.copy(ROOT / f"examples/{example}.py", ".")
+    checked = done("check", f"{example}.py:widths")
+    assert all(line in checked for line in ("repeated ok", "independent of what ran before", "resumed (killed after"))
+    assert "differs" not in checked
 
 
 def test_the_package_runs_through_the_public_door(workplace):

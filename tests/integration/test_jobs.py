@@ -16,15 +16,19 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from orchestrator.environment.settings import Settings
+from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.machine.network import free_port
+from orchestrator.results.study import Replicate
+from orchestrator.run import run_here
 from orchestrator.tracking.client import Tracking
+from search_spaces.find import find_sweep
 from tests.door import PLAIN, ROOT
 
 pytestmark = pytest.mark.slow
@@ -80,19 +84,23 @@ class Head:
         except urllib.error.HTTPError as error:
             return error.code
 
-    def replicates(self, runs: str = "runs") -> dict[str, tuple[str, dict[str, float]]]:
-        """State and metrics by condition."""
-        settings = Settings(self.folder / runs, f"sqlite:///{self.folder / runs / 'mlflow.db'}")
-        found = Tracking(settings).read_study(SWEEP).replicates
-        return {one.condition: (one.state, dict(one.metrics)) for one in found}
+    @property
+    def settings(self) -> Settings:
+        """Of its jobs."""
+        return Settings(self.folder / "runs", f"sqlite:///{self.folder / 'runs' / 'mlflow.db'}")
 
-    def digits(self, runs: str) -> dict[str, dict[str, float]]:
-        """Metrics by condition, without speeds."""
-        is_speed = re.compile(r".*_per_s(@.*)?").fullmatch
-        return {
-            name: {metric: value for metric, value in metrics.items() if not is_speed(metric)}
-            for name, (_, metrics) in self.replicates(runs).items()
-        }
+    def replicates(self) -> Sequence[Replicate]:
+        """Of the sweep that its jobs run."""
+        return Tracking(self.settings).read_study(SWEEP).replicates
+
+
+def digits(replicates: Sequence[Replicate]) -> dict[str, dict[str, float]]:
+    """Metrics by condition, without speeds."""
+    is_speed = re.compile(r".*_per_s(@.*)?").fullmatch
+    return {
+        one.condition: {metric: value for metric, value in one.metrics.items() if not is_speed(metric)}
+        for one in replicates
+    }
 
 
 class Tunnel(socketserver.ThreadingTCPServer):
@@ -156,7 +164,7 @@ def test_who_has_no_token_gets_nothing(head):
     assert "does not accept the token in RAY_AUTH_TOKEN" in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_a_job_is_stopped_in_order_and_the_next_one_ends_it_with_the_same_digits(head):
+def test_a_job_is_stopped_in_order_and_the_next_one_ends_it_with_the_same_digits(head, workplace):
     options = (*OPTIONS, "--env", f"PONDERAY_DATA={head.folder}", "--env", "MARK=a 'b' $HOME")
     done = head.run("submit", *options)
     assert done.returncode == 0, done.stderr
@@ -172,31 +180,31 @@ def test_a_job_is_stopped_in_order_and_the_next_one_ends_it_with_the_same_digits
     said = logs.stdout.partition("Finished work is kept; `")[2].partition("` continues from here")[0]
     assert sorted(shlex.split(said)) == sorted(["ponderay", "submit", *options]), "Ray orders the variables"
     assert "ponderay run" not in logs.stdout
-    states = [state for state, _ in head.replicates().values()]
+    states = [one.state for one in head.replicates()]
     assert "stopped" in states and set(states) <= {"stopped", "complete"}
 
-    whole = head.run("submit", *OPTIONS, "--follow")
-    assert whole.returncode == 0, whole.stdout + whole.stderr
-    assert whole.stdout.endswith(f"{SWEEP}: 3 complete, 0 failed\n")
+    check_followed_through_breaks(head)
     listed = json.loads(head.run("jobs", "--format", "json").stdout)
     assert [(job["job"], job["state"]) for job in listed] == [(f"{SWEEP}-2", "SUCCEEDED"), (f"{SWEEP}-1", "STOPPED")]
+    values = {"training.num_iterations": 2500, "training.report_every": 100}
+    sweep = find_sweep("act.tau_parity_short", smoke=True).with_values(values)
+    alone = run_here(sweep, read_settings(), Console(quiet=True), accept_code=False).replicates
+    assert len(digits(alone)) == 3
+    assert digits(head.replicates()) == digits(alone)
 
-    check_followed_through_breaks(head, "--env", f"PONDERAY_RUNS={head.folder / 'other'}")
-    assert len(head.digits("other")) == 3
-    assert head.digits("runs") == head.digits("other")
 
-
-def check_followed_through_breaks(head: Head, *options: str) -> None:
-    """A third job, whose log is whole though the tunnel broke again and again."""
+def check_followed_through_breaks(head: Head) -> None:
+    """A second job, whose log is whole though the tunnel broke again and again."""
     with Tunnel(int(head.address.rpartition(":")[2])) as tunnel:
         threading.Thread(target=tunnel.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{tunnel.server_address[1]}"
-        done = head.run("submit", *OPTIONS, "--follow", "--address", address, *options)
+        done = head.run("submit", *OPTIONS, "--follow", "--address", address)
         tunnel.shutdown()
     assert done.returncode == 0, done.stdout + done.stderr
     assert tunnel.num_broken > 1
-    assert done.stdout.endswith(head.run("logs", f"{SWEEP}-3").stdout)
-    assert f"Stop    ponderay stop {SWEEP}-3 --address {address}" in done.stdout
+    assert done.stdout.endswith(head.run("logs", f"{SWEEP}-2").stdout)
+    assert done.stdout.endswith(f"{SWEEP}: 3 complete, 0 failed\n")
+    assert f"Stop    ponderay stop {SWEEP}-2 --address {address}" in done.stdout
 
 
 def wait_for_worker(head: Head) -> int:
@@ -243,7 +251,6 @@ def test_a_sweep_of_ones_own_travels_with_its_code(head, tmp_path, named, study)
     path = os.pathsep.join([str(ROOT), str(tmp_path)])  # here alone: the cluster has what is sent
     done = head.run("submit", named, "--follow", cwd=tmp_path, PYTHONPATH=path)
     assert done.returncode == 0 and f"{study}: 2 complete, 0 failed" in done.stdout, done
-    settings = Settings(head.folder / "runs", f"sqlite:///{head.folder / 'runs' / 'mlflow.db'}")
-    replicates = Tracking(settings).read_study(study).replicates  # in the order in which they started
+    replicates = Tracking(head.settings).read_study(study).replicates  # in the order in which they started
     narrow, wide = sorted(replicates, key=lambda replicate: replicate.metrics["macs"])
     assert narrow.metrics["macs"] == 16 and 0 < wide.metrics["loss"] < narrow.metrics["loss"]

@@ -23,7 +23,7 @@ from tests.integration.test_without_ray import starts, statuses
 from tests.orchestrator.worker.leaking import Leaking
 from tests.orchestrator.worker.test_unreadable import replace as replace_content
 
-pytestmark = pytest.mark.usefixtures("ray_instance", "workplace")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("ray_instance", "workplace")]
 
 
 def run_with_ray(sweep, accept_code=False):
@@ -34,7 +34,6 @@ def by_condition(outcome):
     return {(r.condition, r.seed): (r.state, dict(r.metrics)) for r in outcome.replicates}
 
 
-@pytest.mark.slow
 def test_trial_train_workers_and_no_ray_give_the_same_digits():
     conditions = (
         Condition("in the trial", {"first.level": 0.5}),
@@ -57,7 +56,6 @@ def started_records(sweep):
     return [record for record in records if record["kind"] == "started"]
 
 
-@pytest.mark.slow
 def test_a_replicate_gets_as_many_threads_as_cpus_and_its_worker_knows_its_own_cluster():
     """Though another instance of Ray may run on the host."""
     run_with_ray(tiny((Condition("a", {}, Resources(num_workers=0, cpus_per_worker=2)),), seeds=(1,)))
@@ -69,7 +67,7 @@ def test_a_replicate_gets_as_many_threads_as_cpus_and_its_worker_knows_its_own_c
 def check_faults(resources):
     mark = Path("killed").absolute()
     conditions = (
-        Condition("nan", {"nan_at": 3}, resources),
+        Condition("nan", {"nan_at": 3}),
         Condition("raises", {"raise_at": 2}, resources),
         Condition("killed", {"kill_at": 3, "fault_file": mark}, resources),
         Condition("good", {}),
@@ -93,12 +91,10 @@ def check_faults(resources):
     assert "RUNNING" not in statuses("tiny.sweep").values()
 
 
-@pytest.mark.slow
 def test_faults_fail_their_replicate_only_and_a_killed_worker_is_replaced():
     check_faults(Resources(num_workers=0))
 
 
-@pytest.mark.slow
 def test_a_replicate_that_hangs_is_ended_and_tried_again():
     mark = Path("hung").absolute()
     hanging = Condition("hangs", {"hang_at": 3, "fault_file": mark}, Resources(num_workers=0, report_timeout_s=2.0))
@@ -113,7 +109,6 @@ def test_a_replicate_that_hangs_is_ended_and_tried_again():
     assert dict(outcome.replicates[0].metrics) == dict(alone.replicates[0].metrics)
 
 
-@pytest.mark.slow
 def test_a_sweep_stops_in_order_at_its_limit_and_goes_on_from_there():
     sweep = tiny(
         {"a": {"sleep_s": 4.0}, "b": {"x": 0.25, "sleep_s": 4.0}}
@@ -126,19 +121,18 @@ def test_a_sweep_stops_in_order_at_its_limit_and_goes_on_from_there():
         r.state for r in Tracking(read_settings()).read_study("tiny.sweep").replicates
     }  # of those that had started
     assert found <= {"stopped", "complete"}
-    assert {r.state for r in run_with_ray(sweep).replicates} == {"complete"}
+    outcome = run_with_ray(tiny({"a": {}, "b": {"x": 0.25}}))  # how long a step takes makes no other replicate
+    assert {r.state for r in outcome.replicates} == {"complete"}
     alone = run_quietly(tiny({"a": {}, "b": {"x": 0.25}}, name="tiny.alone"))
     recorded = Tracking(read_settings()).read_study("tiny.sweep").replicates
     of_each = [{(r.condition, r.seed): dict(r.metrics) for r in some} for some in (recorded, alone.replicates)]
     assert of_each[0] == of_each[1]
 
 
-@pytest.mark.slow
 def test_faults_in_one_of_two_train_workers_end_the_other_too_and_a_killed_one_is_replaced():
     check_faults(Resources(num_workers=2))
 
 
-@pytest.mark.slow
 def test_two_train_workers_that_cannot_read_the_newest_checkpoint_go_back_to_an_earlier_one(monkeypatch):
     whole = run_quietly(tiny({"a": {}}, name="tiny.whole", seeds=(1,)))
     stop_in_the_last_step(monkeypatch, {"a": {}})
@@ -151,16 +145,15 @@ def test_two_train_workers_that_cannot_read_the_newest_checkpoint_go_back_to_an_
     assert list(Path("runs/replicates/tiny.sweep").rglob("unreadable.step_000003.*"))
 
 
-@pytest.mark.slow
 def test_a_search_is_drawn_and_told_under_ray():
     outcome = run_with_ray(searched(num_trials=4))
     assert [r.state for r in outcome.replicates] == ["complete"] * 8
     assert len({r.condition for r in outcome.replicates}) == 4
 
 
-@pytest.mark.parametrize("sweep", [pytest.param(tiny({"a": {}}), marks=pytest.mark.slow), searched(num_trials=2)])
-def test_an_objective_that_is_not_reported_fails_its_replicates_by_name_and_ends_the_sweep(sweep):
-    """A search would else go on for ever."""
+def test_an_objective_that_is_not_reported_fails_its_replicates_by_name_and_ends_the_search():
+    """Which would else go on for ever."""
+    sweep = searched(num_trials=2)
     outcome = run_with_ray(replace(sweep, objectives=(Objective("misspelt"),)))
     assert {replicate.state for replicate in outcome.replicates} == {"failed"}
     assert all("'misspelt' is not among what" in replicate.error for replicate in outcome.replicates)
@@ -172,7 +165,6 @@ def test_what_can_never_fit_is_refused_before_it_starts():
         run_with_ray(tiny((Condition("huge", {}, Resources(num_workers=16)),)))
 
 
-@pytest.mark.slow
 def test_a_replicate_has_the_digits_it_has_alone_behind_those_that_change_their_process():
     """All run one after another in one trial's process, which Tune keeps."""
 

@@ -11,7 +11,6 @@ from orchestrator.environment.settings import read_settings
 from orchestrator.tracking.client import Tracking
 from search_spaces.asr_conditions import AUTOREGRESSIVE, OBJECTIVES
 from search_spaces.resources import Resources
-from search_spaces.sweep import Objective
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_on_ray import run_with_ray
 from tests.integration.test_without_ray import starts
@@ -85,18 +84,6 @@ def test_two_processes_train_a_recogniser_as_one_does():
         assert two.metrics[metric] == pytest.approx(one.metrics[metric], rel=1e-4), metric
     states = assert_like_weights("recogniser", "asr.one", "asr.two")
     assert [len(state["rng"]) for state in states] == [1, 2]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("ray_instance")
-def test_two_processes_pretrain_as_one_does():
-    """A GRU; with attention it is `tests/trainables/asr/test_distributed.py`."""
-    fields = {"trainable": "trainables.asr.pretrain", "objectives": (Objective("valid_mse"),), "prerequisites": ()}
-    one = run_quietly(sweep(CONFIG.pretraining, "asr.one", **fields)).replicates[0]
-    two = run_with_ray(sweep(CONFIG.pretraining, "asr.two", **fields, resources=Resources(num_workers=2))).replicates[0]
-    for metric in ("train_mse", "valid_mse", "gradient_norm"):
-        assert two.metrics[metric] == pytest.approx(one.metrics[metric], rel=1e-4), metric
-    assert_like_weights("model", "asr.one", "asr.two")
 
 
 def assert_like_weights(part, *names):

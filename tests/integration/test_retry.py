@@ -1,5 +1,7 @@
 """Conditions that failed for good and are asked for again, on the tiny trainable without Ray."""
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,21 @@ def test_failed_replicates_of_the_condition_are_tried_again_and_no_others(workpl
     assert statuses("tiny.sweep")["a"] == statuses("tiny.sweep")["a seed 2"] == "FINISHED"
     whole = run(tiny({"a": {}}, name="tiny.whole"))
     assert [r.metrics for r in found.of("a")] == [r.metrics for r in whole.of("a")]  # it went on from its checkpoint
+
+
+def test_one_that_was_stopped_goes_on_by_the_same_command(workplace, monkeypatch, until_mended):
+    """The first condition is complete by then, and the second one neither failed nor complete."""
+    sweep = tiny({"a": {"raise_at": 3}, "b": {"raise_at": 2, "x": 0.25}}, seeds=(1,))
+    run(sweep)
+    Path("mended").touch()
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        stop = lambda config, epoch: config.x == 0.25 and os.kill(os.getpid(), signal.SIGINT)  # noqa: E731
+        patch.setattr(trainable, "_strike", stop)
+        run(sweep, "a", "b")
+    assert states(notebook.load(sweep.name)) == {"a": ["complete"], "b": ["stopped"]}
+    assert states(run(sweep, "a", "b")) == {"a": ["complete"], "b": ["complete"]}
+    with pytest.raises(InputError, match="'a' has no failed replicate to try again"):
+        run(sweep, "a", "b")
 
 
 def test_a_prerequisite_that_failed_is_made_again(workplace, monkeypatch):

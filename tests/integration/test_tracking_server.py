@@ -10,7 +10,7 @@ from mlflow import MlflowClient
 
 from orchestrator.environment.credentials import Credentials
 from orchestrator.environment.settings import read_settings
-from orchestrator.server.routes import is_served
+from orchestrator.server.app import is_served
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.store import fault
 from tests.integration.sweeps import run_quietly, tiny

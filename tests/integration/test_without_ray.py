@@ -20,7 +20,6 @@ from tests.waiting import LIMIT_S, until
 from trainables.config import content_hash
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.every_store
 
 
 def starts(folder: Path = Path("runs")) -> dict[str, int]:
@@ -45,6 +44,7 @@ def statuses(sweep: str) -> dict[str, str]:
     return {run.info.run_name: run.info.status for run in runs}
 
 
+@pytest.mark.every_store
 def test_a_sweep_leaves_each_condition_with_its_replicates_in_mlflow(workplace):
     outcome = run_quietly(tiny({"a": {}, "b": {"x": 0.25}}))
     assert [(r.condition, r.seed, r.state) for r in outcome.replicates] == [
@@ -81,6 +81,7 @@ def test_the_same_sweep_again_repeats_nothing(workplace):
     ]
 
 
+@pytest.mark.every_store
 def test_more_seeds_conditions_and_evaluations_extend_it(workplace):
     run_quietly(tiny({"a": {}}))
     run_quietly(tiny({"a": {}, "b": {"x": 0.25}}, seeds=(1, 2, 3)))
@@ -123,6 +124,7 @@ def test_another_setting_under_an_evaluations_name_is_refused(workplace, monkeyp
         run_quietly(tiny({"a": changed}, seeds=(1,)))
 
 
+@pytest.mark.every_store
 def test_a_nan_and_an_exception_fail_their_replicates_only(workplace):
     sweep = tiny({"nan": {"nan_at": 3}, "raises": {"raise_at": 2}, "good": {}}, seeds=(1,))
     outcome = run_quietly(sweep)
@@ -229,6 +231,7 @@ def test_results_of_other_code_are_refused_until_accepted(workplace, monkeypatch
     assert len(starts()) == 4
 
 
+@pytest.mark.every_store
 def test_optuna_hears_the_mean_over_seeds_and_goes_on_where_it_was(workplace):
     import optuna
 
@@ -259,6 +262,7 @@ def test_optuna_hears_of_a_failed_condition_as_failed(workplace):
     assert states == [optuna.trial.TrialState.FAIL] * 2
 
 
+@pytest.mark.every_store
 def test_a_search_stops_at_an_input_that_may_be_mended_and_then_goes_on(workplace):
     import optuna
 

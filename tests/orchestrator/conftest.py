@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.checks import listening_sockets
+from orchestrator.checks import exposure
 from orchestrator.cluster import address as cluster_address
 from orchestrator.environment.settings import Settings, read_settings
 
@@ -23,7 +23,7 @@ def bare_home(workplace: Path, tmp_path_factory: pytest.TempPathFactory, monkeyp
         monkeypatch.setenv(name, "")  # so that what a test's own code sets is taken back
         monkeypatch.delenv(name)
     monkeypatch.setattr(cluster_address, "other_instances", list)
-    monkeypatch.setattr(listening_sockets, "listeners", lambda: iter(()))
+    monkeypatch.setattr(exposure, "listeners", lambda: iter(()))
     return place
 
 

@@ -8,8 +8,8 @@ import optuna
 from optuna.distributions import CategoricalDistribution
 
 from orchestrator.environment.settings import read_settings
-from orchestrator.scheduler.optuna_search import _to_optuna
-from orchestrator.scheduler.search_store import _value
+from orchestrator.scheduler.optuna_search import to_optuna
+from orchestrator.scheduler.search_store import drawn_values
 
 
 def make_search(objectives, num_trials, space, name, number=0):
@@ -22,12 +22,12 @@ def make_search(objectives, num_trials, space, name, number=0):
     study = optuna.create_study(
         study_name=f"{name}-{number:016x}", storage=storage, directions=["minimize", "maximize"]
     )
-    numbers, spaces = random.Random(0), _to_optuna(space)
+    numbers, spaces = random.Random(0), {path: to_optuna(values) for path, values in space.items()}
     for _ in range(num_trials):
-        drawn = {path: _draw(one, numbers) for path, one in spaces.items()}
-        found = objectives({path: _value(space[path], value) for path, value in drawn.items()})
-        state = optuna.trial.TrialState.COMPLETE if found else optuna.trial.TrialState.FAIL
-        study.add_trial(optuna.trial.create_trial(state=state, params=drawn, distributions=spaces, values=found))
+        drawn = {path: _draw(distribution, numbers) for path, distribution in spaces.items()}
+        values = objectives(drawn_values(drawn, space))
+        state = optuna.trial.TrialState.COMPLETE if values else optuna.trial.TrialState.FAIL
+        study.add_trial(optuna.trial.create_trial(state=state, params=drawn, distributions=spaces, values=values))
 
 
 def _draw(distribution, numbers):

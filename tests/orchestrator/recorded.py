@@ -2,13 +2,13 @@
 
 import functools
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mlflow import MlflowClient
-from mlflow.entities import Metric, RunTag
+from mlflow.entities import Metric, Param, RunTag
 
 from orchestrator.results.study import Replicate
 from orchestrator.tracking.replicate_tags import encode
@@ -33,8 +33,10 @@ class Store:
         self.experiment_id = self.client.create_experiment(experiment, artifact_location=(path.parent / "a").as_uri())
         self.run_ids: dict[str, str] = {}
 
-    def write(self, replicates: Sequence[Replicate], revision: int, start_ms: int = 1) -> list[Replicate]:
-        """Writes replicates of one condition into its run; returns them as they should be read."""
+    def write(
+        self, replicates: Sequence[Replicate], revision: int, start_ms: int = 1, params: Mapping[str, str] = {}
+    ) -> list[Replicate]:
+        """Writes replicates of one condition, and its parameters, into its run; returns them as they should be read."""
         name = replicates[0].condition
         if name not in self.run_ids:
             tags = {"ponderay.kind": "condition", "ponderay.condition": name}
@@ -42,7 +44,7 @@ class Store:
             self.run_ids[name] = run.info.run_id
         written = [replace(one, run_id=f"run of {one.key}") for one in replicates]
         tags = [RunTag(key, value) for one in written for key, value in encode(one).items()]
-        self.client.log_batch(self.run_ids[name], tags=tags)
+        self.client.log_batch(self.run_ids[name], tags=tags, params=[Param(*one) for one in params.items()])
         self.client.log_batch(self.run_ids[name], [Metric("ponderay.updated", revision, revision, 0)])
         return written
 

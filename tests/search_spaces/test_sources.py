@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.report.shown import curve_conditions
+from orchestrator.report.selection import curve_conditions
 from search_spaces import find
 from search_spaces.source_items import ITEMS, OURS
 from search_spaces.sources import SourceRow, all_claims, everything, has_whole, items, of_place

@@ -32,6 +32,14 @@ def own_error_from(cause: Exception) -> Exception:
         return caught
 
 
+def test_recurrent_layers_on_a_card_keep_single_precision(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    with torch.backends.cudnn.flags(allow_tf32=True):
+        assert distributed.device() == torch.device("cuda:1")
+        assert not torch.backends.cudnn.allow_tf32
+
+
 @pytest.mark.parametrize(
     ("error", "is_loss"),
     [

@@ -17,7 +17,7 @@ from trainables.config import key_content
 from trainables.errors import InputError
 
 RANK: Final = {"complete": 0, "running": 1, "stopped": 2, "failed": 3}
-"""Of two records of a replicate the lower one counts."""
+"""The rank of a record of a replicate: of two records the lower one counts."""
 
 OF_DRIVERS: Final = ("commits", "packages", "commands", "configs", "diffs", "notes")
 """What only the drivers that ran a part know of its origin; the rest stands in its replicates."""
@@ -70,22 +70,28 @@ def join_studies(study: Study, parts: Sequence[Part], order: Sequence[str]) -> t
     Raises:
         InputError: if a part was trained or tested with other settings under the same names.
     """
-    found, settings, said = _by_name(study), dict(study.settings), []
-    validations, items = study.validations, study.items
+    found, settings, sentences = _by_name(study), dict(study.settings), []
+    validations, items, configs = study.validations, study.items, dict(study.configs)
     for part in parts:
         theirs = _by_name(part.study)
         _check_equal(part.file, theirs, found)
-        taken = {name: one for name, one in theirs.items() if _counts(one, found.get(name))}
+        taken = {
+            name: one for name, one in theirs.items() if name not in found or RANK[one.state] < RANK[found[name].state]
+        }
         num_other = sum(_differs(theirs[name], found[name], part.question) for name in theirs.keys() - taken.keys())
         found |= taken
         settings |= part.question.settings
+        configs = {**part.study.configs, **configs}
         validations, items = validations.joined(part.study.validations), items.joined(part.study.items)
-        said.append(_said(part.file.name, len(taken), len(theirs) - len(taken), num_other))
+        num_left = len(theirs) - len(taken)
+        left = f"; {num_left:,} are known already, {num_other:,} of them with other values of an objective"
+        sentences.append(f"Replicates from {part.file.name}: {len(taken):,}{left if num_left else ''}.")
     places = {name: i for i, name in enumerate(dict.fromkeys((*order, *(condition for condition, _ in found))))}
     known = sorted(found.values(), key=lambda one: (places[one.condition], one.seed))
     is_alone = len(parts) == 1 and not study.replicates
-    joined = replace(study, replicates=tuple(known), settings=settings, validations=validations, items=items)
-    return joined, "" if is_alone else " ".join(said)
+    joined = replace(study, replicates=tuple(known), settings=settings, configs=configs)
+    joined = joined.with_validations(validations).with_items(items)
+    return joined, "" if is_alone else " ".join(sentences)
 
 
 def join_questions(question: Question, study: Study, parts: Iterable[Part]) -> Question:
@@ -105,17 +111,16 @@ def join_provenance(provenance: StudyProvenance, study: Study, parts: Iterable[P
     runs = {one.run_id for one in study.replicates}
     for part in parts:
         if any(one.run_id in runs for one in part.study.replicates):
-            both = {name: _both(provenance, part.provenance, name) for name in OF_DRIVERS}
+            both: dict[str, Any] = {}
+            for field in OF_DRIVERS:
+                a, b = getattr(provenance, field), getattr(part.provenance, field)
+                both[field] = {**b, **a} if isinstance(a, Mapping) else tuple(dict.fromkeys((*a, *b)))
             provenance = replace(provenance, **both)
     return provenance
 
 
 def _by_name(study: Study) -> dict[Name, Replicate]:
     return {(one.condition, one.seed): one for one in study.replicates}
-
-
-def _counts(new: Replicate, known: Replicate | None) -> bool:
-    return known is None or RANK[new.state] < RANK[known.state]
 
 
 def _differs(new: Replicate, known: Replicate, question: Question) -> bool:
@@ -126,16 +131,6 @@ def _differs(new: Replicate, known: Replicate, question: Question) -> bool:
     return new.state == known.state == "complete" and any(
         a != b and not (math.isnan(a) and math.isnan(b)) for a, b in pairs
     )
-
-
-def _said(name: str, num_taken: int, num_left: int, num_other: int) -> str:
-    left = f"; {num_left:,} are known already, {num_other:,} of them with other values of an objective"
-    return f"Replicates from {name}: {num_taken:,}{left if num_left else ''}."
-
-
-def _both(one: StudyProvenance, other: StudyProvenance, field: str) -> Any:
-    a, b = getattr(one, field), getattr(other, field)
-    return {**b, **a} if isinstance(a, Mapping) else tuple(dict.fromkeys((*a, *b)))
 
 
 def _check_equal(file: Path, theirs: Mapping[Name, Replicate], ours: Mapping[Name, Replicate]) -> None:

@@ -51,7 +51,10 @@ def read_bundle(file: Path) -> tuple[Manifest, Mapping[str, bytes]]:
     except BROKEN as error:
         raise _refused(file, f"cannot be read as a zip archive: {error}") from None
     manifest = _manifest(file, members.pop(MANIFEST))
-    _check_list(file, manifest, members)
+    if missing := sorted(set(manifest.members) - set(members)):
+        raise _refused(file, f"has no {missing[0]!r}, which its manifest lists")
+    if extra := sorted(set(members) - set(manifest.members)):
+        raise _refused(file, f"has a member {extra[0]} that its manifest does not list")
     return manifest, members
 
 
@@ -99,13 +102,6 @@ def _manifest(file: Path, content: bytes) -> Manifest:
     if not manifest.format >= 1:
         raise _refused(file, f"has format {manifest.format}, which no version wrote")
     return manifest
-
-
-def _check_list(file: Path, manifest: Manifest, members: Mapping[str, bytes]) -> None:
-    if missing := sorted(set(manifest.members) - set(members)):
-        raise _refused(file, f"has no {missing[0]!r}, which its manifest lists")
-    if extra := sorted(set(members) - set(manifest.members)):
-        raise _refused(file, f"has a member {extra[0]} that its manifest does not list")
 
 
 def _refused(file: Path, reason: str) -> InputError:

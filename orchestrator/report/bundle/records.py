@@ -26,13 +26,14 @@ Record = TypeVar("Record")
 
 
 def study_json(study: Study) -> bytes:
-    """Every field of every replicate, a line each, every curve of validation, and errors by test item."""
+    """Every field of every replicate, a line each; configs, every curve of validation, and errors by test item."""
     records = [{"condition": r.condition, "seed": r.seed} | to_record(r) for r in study.replicates]
     lines = ",\n".join(_text(record) for record in records)
     validations = _text(asdict(study.validations))
     head = f'"sweep": {json.dumps(study.sweep)}, "replicates": [\n{lines}\n]'
     items = _text({"test_sets": study.items.test_sets, "errors": [asdict(one) for one in study.items.errors]})
-    return f'{{{head}, "validations": {validations}, "items": {items}}}\n'.encode()
+    configs = _text({name: config for name, config in study.configs.items() if name in study.conditions})
+    return f'{{{head}, "configs": {configs}, "validations": {validations}, "items": {items}}}\n'.encode()
 
 
 def read_study(content: bytes) -> Study:
@@ -60,11 +61,12 @@ def read_study(content: bytes) -> Study:
                 "study.json must have an error of each item of a test set, but those of "
                 f"{one.metric!r} of {one.condition!r}, seed {one.seed}, are others."
             )
-    return Study(parsed["sweep"], replicates, validations=validations, items=items)
+    configs = validated(dict[str, dict[str, str]], parsed.get("configs", {}), "study.json")
+    return Study(parsed["sweep"], replicates, configs=configs, validations=validations, items=items)
 
 
 def question_json(question: Question) -> bytes:
-    """Every field."""
+    """Every field of the question."""
     return (_text(asdict(question), indent=1) + "\n").encode()
 
 
@@ -78,7 +80,7 @@ def read_question(content: bytes) -> Question:
 
 
 def search_json(trials: Trials) -> bytes:
-    """Every field."""
+    """Every field of the trials."""
     return (_text(asdict(trials), indent=1) + "\n").encode()
 
 
@@ -100,7 +102,7 @@ def read_search(content: bytes) -> Trials:
 
 
 def provenance_json(provenance: StudyProvenance) -> bytes:
-    """All but the diffs, which are files of their own."""
+    """The provenance without its diffs, which are files of their own."""
     content = asdict(provenance)
     del content["diffs"]
     return (_text(content, indent=1) + "\n").encode()

@@ -15,11 +15,11 @@ from orchestrator.report.bundle.records import read_question, read_search, read_
 from orchestrator.report.bundle.write import MOST_METRICS, SEARCH, Manifest, member_of, table_member, versions
 from orchestrator.report.importance_table import importance_tables
 from orchestrator.report.table import Table, to_csv
-from orchestrator.results.item_errors import check_sums
+from orchestrator.results.over_items import check_sums
 from orchestrator.results.points import points_of
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
-from orchestrator.results.trials import Trial, Trials
+from orchestrator.results.trials import Trials
 from orchestrator.statistics.summary import exact_mean
 from trainables.errors import InputError, shortened
 
@@ -84,7 +84,7 @@ class Verification:
 def verify(file: Path) -> Verification:
     """What differs between the tables in a bundle and those that its raw values give with the installed code.
 
-    What a search was told must follow from its replicates too.
+    The values of a search's trials must follow from its replicates too.
 
     Bundles of formats 1 and 2 do not hold the claims, or not which numbers are computed; their table of claims is
     compared with the manifest alone. Those of formats up to 3 have no table at equal cost, and those
@@ -110,7 +110,7 @@ def verify(file: Path) -> Verification:
         made.pop(name, None)
         written.pop(name, None)
     found = [*changed_members(manifest, members), *_differences(file, made, written)]
-    found += _told_otherwise(search, study, question) if search else ()
+    found += _search_differences(search, study, question) if search else ()
     prose = {table_member(f"{question.sweep}.{kind}"): columns for kind, columns in PROSE.items()}
     differences = [_brief(one) for one in found if one.column not in prose.get(one.member, ())]
     here = versions()
@@ -142,28 +142,25 @@ def search_tables(search: Trials) -> tuple[Table, ...]:
         raise InputError(f"{SEARCH} must hold what Optuna drew, but it cannot be read: {error}.") from None
 
 
-def _told_otherwise(search: Trials, study: Study, question: Question) -> Iterator[Difference]:
-    """Trials whose values are no means of their condition's first seeds; later ones may have come since."""
+def _search_differences(search: Trials, study: Study, question: Question) -> Iterator[Difference]:
+    """Trials whose values are not the means of their condition's first seeds; more seeds may have come since."""
     means: dict[str, list[list[float]]] = {}
     for point in points_of(study, question.objectives):
         of_first = [[exact_mean(row[:n]) for row in point.values] for n in range(1, len(point.seeds) + 1)]
         means.setdefault(point.condition, []).extend(of_first)
     for i, trial in enumerate(search.trials, 1):
         known = means.get(trial.condition, [])
-        if not any(_are_close(trial, row) for row in known):
+        pairs = (zip(trial.values, row, strict=True) for row in known)
+        if not any(all(math.isclose(a, b, rel_tol=TOLERANCE) for a, b in own) for own in pairs):
             there, here = (", ".join(map(repr, row)) for row in (trial.values, known[-1] if known else ()))
             yield Difference(SEARCH, f"{i} ({trial.condition})", "values", there, here or "no replicates")
-
-
-def _are_close(trial: Trial, means: Sequence[float]) -> bool:
-    return all(math.isclose(a, b, rel_tol=TOLERANCE) for a, b in zip(trial.values, means, strict=True))
 
 
 def check_names(file: Path, manifest: Manifest, study: Study, question: Question) -> None:
     """Checks that all members are of one sweep, and that no name would do things to a terminal.
 
     Raises:
-        InputError: where it is not so, or a condition has a seed twice.
+        InputError: if members name several sweeps, a name is not printable, or a condition has a seed twice.
     """
     if not study.sweep == question.sweep == manifest.sweep:
         raise InputError(
@@ -195,7 +192,7 @@ def check_search(file: Path, search: Trials, question: Question) -> None:
     """Checks that a search is of the sweep, with names that can be printed.
 
     Raises:
-        InputError: where it is not so.
+        InputError: if it is of another sweep or other objectives, or a name is not printable.
     """
     metrics = tuple(objective.metric for objective in question.objectives)
     if search.sweep != question.sweep:
@@ -206,8 +203,8 @@ def check_search(file: Path, search: Trials, question: Question) -> None:
 
 
 def _check_printable(file: Path, names: Iterable[str]) -> None:
-    if strange := [name for name in names if not name.isprintable()]:
-        raise InputError(f"{file} must have names that can be printed, but has {strange[0]!r}.")
+    if unprintable := [name for name in names if not name.isprintable()]:
+        raise InputError(f"{file} must have names that can be printed, but has {unprintable[0]!r}.")
 
 
 def changed_members(manifest: Manifest, members: Mapping[str, bytes]) -> Iterator[Difference]:
@@ -246,13 +243,14 @@ def _different_cells(name: str, table: Table, written: Rows | None) -> Iterator[
             yield Difference(name, row, "", f"{len(there)} cells", f"{len(here)} cells")
             continue
         for column, raw, a, b in zip(heading, table.rows[i], there, here, strict=True):
-            # bundles of earlier versions have texts like formulas without the apostrophe
-            if b not in (a, f"'{a}") and not (isinstance(raw, float) and _is_close(a, b)):
+            # earlier bundles have no apostrophe before texts like formulas, and call what is equal undecided
+            is_same = b in (a, f"'{a}") or (a, b) == ("undecided", "equal")
+            if not is_same and not (isinstance(raw, float) and _is_close(a, b)):
                 yield Difference(name, row, column, a, b)
 
 
 def _brief(difference: Difference) -> Difference:
-    """With the beginning of texts that nobody would read to the end."""
+    """The difference with the beginning of texts that nobody would read to the end."""
     row, written, found = (shortened(text) for text in (difference.row, difference.written, difference.found))
     return replace(difference, row=row, written=written, found=found)
 

@@ -23,7 +23,7 @@ from orchestrator.results.trials import Trials
 from orchestrator.tracking.checkout import git_commit
 from trainables.errors import InputError
 
-FORMAT: Final = 6
+FORMAT: Final = 7
 MANIFEST: Final = "MANIFEST.json"
 SEARCH: Final = "search.json"
 MIB: Final = 1 << 20
@@ -38,23 +38,23 @@ LIMITS: Final = {
 """The most bytes of each member that a bundle always has."""
 
 SEARCH_LIMIT: Final = 64 * MIB
-"""Of what a search drew, which bundles of other sweeps do not have."""
+"""The most bytes of what a search drew, which bundles of other sweeps do not have."""
 
 FOLDER_LIMIT: Final = 256 * MIB
-"""Of a table or a diff."""
+"""The most bytes of a table or a diff."""
 
 TOTAL_LIMIT: Final = 1024 * MIB
 MOST_MEMBERS: Final = 1000
 MOST_METRICS: Final = 10_000
-"""Of a study; each is a column of a table."""
+"""The most metrics of a study; each is a column of a table."""
 NAME: Final = re.compile(r"(tables/[A-Za-z0-9_][\w.\-]{0,99}\.csv|diffs/[A-Za-z0-9_][\w.\-]{0,99}\.diff)", re.ASCII)
-"""Of the other members."""
+"""The names of the other members."""
 
 PACKAGES: Final = ("ponderay", "numpy", "scipy", "moocore", "optuna", "scikit-learn")
 """What the numbers in tables depend on."""
 
 WRITERS: Final = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
-"""Of each table's files, by their endings."""
+"""The writers of each table's files, by their endings."""
 
 _TIME: Final = (1980, 1, 1, 0, 0, 0)
 _README: Final = """\
@@ -64,7 +64,7 @@ report.html      the report; it opens from disk in any browser
 tables/*.csv     its tables
 study.json       the raw results: every replicate (a condition with a seed), every metric with all its digits;
                  metrics of an evaluation are named metric@evaluation; "NaN", "Infinity" and "-Infinity" are numbers;
-                 the curves of validation by seed; and errors by test item, where they were kept
+                 configs; the curves of validation by seed; and errors by test item, where they were kept
 question.json    what the sweep asks: objectives, reference condition, promised test, seeds, configs; and the published
                  numbers and statements that it is held against
 search.json      of a search: what Optuna drew for each condition, and what it was told of it
@@ -118,7 +118,7 @@ def write_bundle(
     Args:
         tables: of `answers`, and of `trials` that of importance.
         page: the report as HTML.
-        trials: of a search; those of a search that was told of none are left out.
+        trials: of a search; those of a search that has none are left out.
 
     Raises:
         InputError: if something is larger than `verify` would read.
@@ -146,7 +146,11 @@ def write_bundle(
     try:
         with new_file(partial) as opened, zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, content in sorted(members.items()):
-                archive.writestr(_entry(name), content)
+                entry = zipfile.ZipInfo(name, _TIME)
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                entry.create_system = 3  # Unix, whatever system writes: equal content gives equal bytes
+                entry.external_attr = 0o100644 << 16
+                archive.writestr(entry, content)
         replace_durably(partial, file)
     finally:
         partial.unlink(missing_ok=True)
@@ -155,14 +159,18 @@ def write_bundle(
 def write_files(folder: Path, sweep: str, page: str, tables: Sequence[Table]) -> tuple[Path, ...]:
     """Writes `SWEEP.report.html` and each table as Markdown, LaTeX and CSV into `folder`; returns them, the page first.
 
-    Files of an earlier report are replaced.
+    Files of an earlier report are replaced. Nobody sets a table without rows, so there is no LaTeX of one.
     """
     contents = {f"{safe_name(sweep)}.report.html": page}
     for table in tables:
-        contents |= {f"{safe_name(table.name)}.{ending}": write(table) for ending, write in WRITERS.items()}
+        endings = [ending for ending in WRITERS if table.rows or ending != "tex"]
+        contents |= {f"{safe_name(table.name)}.{ending}": WRITERS[ending](table) for ending in endings}
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         (folder / name).write_bytes(to_bytes(content))
+    for table in tables:
+        if not table.rows:
+            (folder / f"{safe_name(table.name)}.tex").unlink(missing_ok=True)
     return tuple(folder / name for name in contents)
 
 
@@ -226,11 +234,3 @@ def _check_sizes(members: Mapping[str, bytes]) -> None:
             f"A bundle must have at most {MOST_MEMBERS:,} members and {TOTAL_LIMIT:,} bytes, but this one would have "
             f"{len(members):,} and {total:,}; the report without --bundle has no such limit."
         )
-
-
-def _entry(name: str) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(name, _TIME)
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.create_system = 3
-    entry.external_attr = 0o100644 << 16
-    return entry

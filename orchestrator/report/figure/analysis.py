@@ -23,7 +23,7 @@ MAX_PANELS = 40
 """Shown; the table has all."""
 
 MOST_OF_NAME = 200
-"""Of a figure's file, without what the analysis is called."""
+"""Characters of the name of a figure's file, without what the analysis is called."""
 
 Rows = Sequence[dict[str, Any]]
 
@@ -59,20 +59,15 @@ def _panels(rows: Rows, lines: Lines) -> Figure:
     for axes, (group, unit) in zip(panels, drawn, strict=True):
         _panel(axes, group, lines, units[unit])
         axes.set_ylabel(unit, parse_math=False)
-        axes.set_xlabel(
-            _name(group[0][lines.panel], lines) if lines.panel and not lines.along else "", parse_math=False
-        )
+        name = group[0][lines.panel] if lines.panel and not lines.along else ""
+        # A text stands for itself, a number is one of its column.
+        axes.set_xlabel(name if isinstance(name, str) else f"{lines.panel} {name}", parse_math=False)
     for axes, measures in zip(panels, units.values(), strict=False):
         if len(measures) > 1 or len(units) == 1:
             axes.legend()
     if lines.along:
         panels[-1].set_xlabel(lines.along, parse_math=False)
     return figure
-
-
-def _name(value: object, lines: Lines) -> str:
-    """Of a panel: a text stands for itself, a number is one of its column."""
-    return value if isinstance(value, str) else f"{lines.panel} {value}"
 
 
 def _panel(axes: Axes, rows: Rows, lines: Lines, measures: Sequence[str]) -> None:
@@ -95,7 +90,7 @@ def _panel(axes: Axes, rows: Rows, lines: Lines, measures: Sequence[str]) -> Non
 
 
 def _number(row: Mapping[str, Any], measure: str) -> float:
-    """NaN where no replicate has a finite one."""
+    """The value of the measure in a row; NaN where no replicate has a finite one."""
     return math.nan if row[measure] is None else float(row[measure])
 
 

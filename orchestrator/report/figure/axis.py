@@ -17,7 +17,7 @@ LEAST_LOG: Final = -323
 MOST_LOG: Final = 308.25
 """Powers of ten of the least and the largest number."""
 LEAST_POWER: Final = -306
-"""Of smaller numbers there are few digits."""
+"""The least power of ten of a unit: smaller numbers have few digits."""
 
 
 class Area(NamedTuple):

@@ -39,7 +39,7 @@ class Line:
 
 @dataclass(frozen=True)
 class StepRow:
-    """Of every condition the mean and interval at one step, as text; nothing where it has none."""
+    """Mean and interval of every condition at one step, as text; nothing where it has none."""
 
     step: int
     cells: tuple[str, ...]
@@ -113,13 +113,12 @@ def _rows(curves: Sequence[Curve]) -> tuple[StepRow, ...]:
     digits = decimals(Summary(curve.means[-1], curve.stds[-1], curve.n) for curve in curves)
     rows = []
     for step in (steps[i] for i in subsample(len(steps), NUM_STEPS_IN_TABLE)):
-        cells = (_cell(c, at.get(step), digits) for c, at in zip(curves, places, strict=True))
+        cells = []
+        for curve, at in zip(curves, places, strict=True):
+            cell = ""
+            if (i := at.get(step)) is not None:
+                interval = between(intervals(curve)[i], digits)
+                cell = fixed(curve.means[i], digits) + (f" ({interval})" if interval else "")
+            cells.append(cell)
         rows.append(StepRow(step, tuple(cells)))
     return tuple(rows)
-
-
-def _cell(curve: Curve, i: int | None, digits: int) -> str:
-    if i is None:
-        return ""
-    interval = between(intervals(curve)[i], digits)
-    return fixed(curve.means[i], digits) + (f" ({interval})" if interval else "")

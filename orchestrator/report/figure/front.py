@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
+from orchestrator.pareto.attainment import Surface
+from orchestrator.pareto.front import signs
 from orchestrator.report.answers import Answers
 from orchestrator.report.condition_table import front_objectives, is_reference_point
 from orchestrator.report.figure.axis import Area, Axis
-from orchestrator.report.figure.border import Border, Corners
 from orchestrator.report.figure.labels import Label, place_labels
 from orchestrator.statistics.intervals import Interval
 from orchestrator.statistics.subsample import subsample
@@ -23,6 +26,9 @@ FEW: Final = 12
 """So many marks are all named, where there is room."""
 
 WHISKERS: Final = "95 % intervals of the means, cut at the frame"
+
+Corners = tuple[tuple[float, float], ...]
+"""A border of what is attained, as corners to draw a line through."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class Published:
 
     @property
     def kind(self) -> str:
-        """As the style sheet calls it."""
+        """The name of the kind of mark in the style sheet."""
         return "published" if self.is_comparable else "other"
 
 
@@ -79,6 +85,36 @@ class Diamond:
     text: str
     x: float
     y: float
+
+
+@dataclass(frozen=True)
+class _Border:
+    """Two objectives of a panel, up to whose limits borders go."""
+
+    upwards: Objective
+    across: Objective
+    x_limits: tuple[float, float]
+    y_limits: tuple[float, float]
+
+    def around(self, rows: Sequence[Sequence[float]]) -> Corners:
+        """Corners around what `rows` (upwards, across) attain, from the limit of the worst y to that of the worst x."""
+        if not rows:
+            return ()
+        sign = signs((self.across, self.upwards))
+        worst = np.max(np.array([self.x_limits, self.y_limits]) * sign[:, None], axis=1)
+        places = np.array(rows)[:, ::-1] * sign
+        places = places[np.argsort(places[:, 0], kind="stable")]
+        corners = [(places[0, 0], max(worst[1], places[0, 1]))]
+        for x, y in places:
+            corners += [(x, corners[-1][1]), (x, y)]
+        corners.append((max(worst[0], places[-1, 0]), corners[-1][1]))
+        return tuple((float(x), float(y)) for x, y in np.array(corners) * sign)
+
+    def between(self, surfaces: Sequence[Surface]) -> Corners:
+        """Corners around what the first level attains and the last one does not."""
+        if not (surfaces and surfaces[0].steps and surfaces[-1].steps):
+            return ()
+        return (*self.around(surfaces[0].steps), *reversed(self.around(surfaces[-1].steps)))
 
 
 @dataclass(frozen=True)
@@ -203,7 +239,7 @@ def _borders(
     front = answers.front
     if len(front_objectives(answers)) > 2:
         return "", "", ()
-    border = Border(y, x, x_axis.limits, y_axis.limits)
+    border = _Border(y, x, x_axis.limits, y_axis.limits)
     means = [tuple(summary.mean for summary in point.summaries) for point in front.points if point.is_front]
     band = _path(border.between(front.attainment), x_axis, y_axis)
     seeds = (_path(border.around(surface.steps), x_axis, y_axis) for surface in front.seed_attainment)

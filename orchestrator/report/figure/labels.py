@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
+
+from orchestrator.report.html import font_file
 
 FONT_SIZE: Final = 12
 LINE_HEIGHT: Final = 14.0
@@ -42,13 +43,6 @@ def place_labels(
                 labels.append(Label(row, text, round(box[0], 1), round(box[3] - 3, 1)))
                 break
     return tuple(labels)
-
-
-def font_file() -> Path:
-    """DejaVu Sans, which matplotlib brings along: a machine may have no font, and few are wider."""
-    import matplotlib
-
-    return Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
 
 
 def text_width(text: str) -> float:

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.report.figure.axis import Area, Axis
-from orchestrator.report.html import image
+from orchestrator.report.html import image, to_png
 from orchestrator.report.numerals import between, decimals, estimate
-from orchestrator.report.png import to_png
 from orchestrator.results.varied import Series, SeriesPoint, Varied
 
 AREA: Final = Area(420, 280, 64, 408, 12, 236)
@@ -58,12 +57,12 @@ class VariedFigure:
 
     @property
     def x_title(self) -> str:
-        """With the power of ten, and whether it is logarithmic."""
+        """The path with the power of ten, and whether the axis is logarithmic."""
         return f"{self.path}{self.x_axis.unit}{', logarithmic' if self.x_axis.is_log else ''}"
 
     @property
     def y_title(self) -> str:
-        """As `x_title`."""
+        """The metric with the power of ten, and whether the axis is logarithmic."""
         return f"{self.metric}{self.y_axis.unit}{', logarithmic' if self.y_axis.is_log else ''}"
 
 
@@ -82,7 +81,16 @@ def varied_figure(found: Varied) -> VariedFigure:
     lines = [_line(i, one, x_axis, y_axis) for i, one in enumerate(series)]
     lines += [_reference_line(i, one, y_axis) for i, one in enumerate(found.references, len(series))]
     digits = decimals(point.summary for point in every)
-    rows = tuple(_row(one.name, point, digits) for one in (*series, *found.references) for point in one.points)
+    rows = tuple(
+        PointRow(
+            one.name,
+            "" if math.isnan(point.value) else f"{point.value:g}",
+            f"{estimate(point.summary, digits)} (n = {point.summary.n})",
+            between(point.interval, digits),
+        )
+        for one in (*series, *found.references)
+        for point in one.points
+    )
     left_out = len(found.series) - len(series)
     return VariedFigure(found.metric, found.path, x_axis, y_axis, tuple(lines), rows, left_out)
 
@@ -120,9 +128,3 @@ def _whisker(x: float, point: SeriesPoint, y_axis: Axis) -> str:
 
 def _path(places: tuple[tuple[float, float], ...]) -> str:
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in places)
-
-
-def _row(name: str, point: SeriesPoint, digits: int) -> PointRow:
-    value = "" if math.isnan(point.value) else f"{point.value:g}"
-    text = f"{estimate(point.summary, digits)} (n = {point.summary.n})"
-    return PointRow(name, value, text, between(point.interval, digits))

@@ -12,10 +12,9 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from orchestrator.checks import exposure, listening_sockets, store_access
-from orchestrator.checks.listening_sockets import ListeningSocket, check_listening_socket, program
-from orchestrator.checks.listening_sockets import listeners as real_listeners
-from orchestrator.checks.unauthenticated_probe import EXPERIMENTS, JOBS, status_of
+from orchestrator.checks import exposure
+from orchestrator.checks.exposure import EXPERIMENTS, JOBS, ListeningSocket, check_listening_socket, program, status_of
+from orchestrator.checks.exposure import listeners as real_listeners
 from orchestrator.cluster import address as cluster_address
 from orchestrator.cluster import token as ray_token
 from tests.orchestrator.checks.test_sweep import closed_port
@@ -64,10 +63,10 @@ def test_a_plain_laptop_is_one_row(settings):
 def test_a_node_of_an_open_cluster_is_named(monkeypatch):
     monkeypatch.setattr(cluster_address, "other_instances", lambda: ["10.0.0.1:6379", "127.0.0.1:1"])
     monkeypatch.setattr(ray_token, "ask", lambda address: "let in")
-    (check,) = listening_sockets.check_listening_sockets()
+    (check,) = exposure.check_nodes()
     assert check.state == "warning" and "10.0.0.1:6379" in check.found
     monkeypatch.setattr(ray_token, "ask", lambda address: "turned away")
-    assert listening_sockets.check_listening_sockets() == []
+    assert list(exposure.check_nodes()) == []
 
 
 def test_a_stranger_shows_nothing_and_follows_nothing(monkeypatch):
@@ -123,7 +122,7 @@ def test_only_sockets_beyond_loopback_are_looked_at(monkeypatch):
 
     seen = [socket(1, "0.0.0.0"), socket(2, "127.0.0.1"), socket(3, "::1"), socket(None, "::"), socket(4, "::", "NONE")]
     monkeypatch.setattr(psutil, "net_connections", lambda kind: seen)
-    monkeypatch.setattr(listening_sockets, "_program_of", lambda pid: f"program {pid}")
+    monkeypatch.setattr(exposure, "_program_of", lambda pid: f"program {pid}")
     assert list(real_listeners()) == [ListeningSocket("program 1", "0.0.0.0", 5000)]
 
 
@@ -180,24 +179,24 @@ def test_an_address_of_jobs_that_is_no_url_fails(address):
     ],
 )
 def test_stores_must_ask_for_a_password_that_none_can_overhear(monkeypatch, uri, status, state):
-    monkeypatch.setattr(store_access, "status_of", lambda address, path: status)
-    check = store_access.check_store("tracking access", uri)
+    monkeypatch.setattr(exposure, "status_of", lambda address, path: status)
+    check = exposure.check_store("tracking access", uri)
     assert check.state == state
     assert "hunter2" not in str(check)
     assert bool(check.remedy) == (state != "ok")
 
 
 def test_a_password_of_the_environment_counts(monkeypatch, bare_home):
-    monkeypatch.setattr(store_access, "status_of", lambda address, path: 401)
+    monkeypatch.setattr(exposure, "status_of", lambda address, path: 401)
     monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "hunter2")
-    assert store_access.check_store("x", "http://server:5000").state == "warning"
+    assert exposure.check_store("x", "http://server:5000").state == "warning"
     monkeypatch.setenv("PGPASSWORD", "hunter2")
     monkeypatch.setenv("PGSSLMODE", "require")
-    assert store_access.check_store("x", "postgresql://me@server/db").state == "ok"
+    assert exposure.check_store("x", "postgresql://me@server/db").state == "ok"
 
 
 def test_a_closed_home_holds_no_secrets_that_could_be_shown(bare_home, settings, monkeypatch):
-    monkeypatch.setattr(store_access, "status_of", lambda address, path: 401)
+    monkeypatch.setattr(exposure, "status_of", lambda address, path: 401)
     stat_of = os.stat
 
     def refuse(file: str | Path, *rest: object, **options: object) -> os.stat_result:
@@ -209,8 +208,8 @@ def test_a_closed_home_holds_no_secrets_that_could_be_shown(bare_home, settings,
     with pytest.raises(PermissionError):
         (bare_home / ".pgpass").exists()
     assert exposure.check_exposure(settings)[0].state == "ok"
-    assert store_access.check_store("x", "http://server:5000").state == "ok"
-    assert store_access.check_store("x", "postgresql://me@server/db").state == "warning"
+    assert exposure.check_store("x", "http://server:5000").state == "ok"
+    assert exposure.check_store("x", "postgresql://me@server/db").state == "warning"
 
 
 def test_both_stores_are_looked_at(settings):

@@ -1,11 +1,16 @@
 """Digits of runs that are tried again, and that are killed and go on."""
 
 import math
+import subprocess
+import sys
 
 import pytest
 
-from orchestrator.checks.resumption import Difference, differences
+from orchestrator.checks.resumption import Difference, _run_as_forked, differences
+from orchestrator.environment.settings import read_settings
+from orchestrator.scheduler.task_factory import TaskFactory
 from tests.door import PLAIN, ponderay, write
+from tests.integration.sweeps import tiny
 
 
 def test_numbers_that_differ_or_lack_come_in_order_of_steps_and_times_do_not_count():
@@ -20,6 +25,24 @@ def test_numbers_that_differ_or_lack_come_in_order_of_steps_and_times_do_not_cou
     first, second = differences(expected, found)
     assert first == Difference("loss", 1, 2.0, None)
     assert second.step == 2 and second.found == 1.0 + 1e-15
+
+
+def test_a_replicate_that_has_ended_before_it_is_to_be_ended_is_no_fault(workplace):
+    """As on a busy machine, where its records are read late."""
+    sweep = tiny({"a": {}})
+    work = TaskFactory(sweep, read_settings(), 0).replicate(sweep.conditions[0], 1, {}).work
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+
+    class Late:
+        def run(self, work, send, place):
+            for record in (
+                {"kind": "started", "pid": ended.pid, "process_started": "1"},
+                {"kind": "metrics", "step": 1},
+            ):
+                send(record)
+
+    _run_as_forked(Late(), work, 1)
 
 
 NOISY = PLAIN.replace("  # NOISE", " + random.Random().random()")
@@ -39,20 +62,26 @@ FORGETS = PLAIN.replace("rng.setstate(", "tuple(")
 @pytest.mark.parametrize(
     ("source", "code", "said"),
     [
-        (PLAIN, 0, "resumed (killed after step 2) ok: the values of 2 metrics at 4 steps are equal in all digits"),
-        (PLAIN, 0, "independent of what ran before (behind width=8 seed 1) ok: the values of 2 metrics at 4 steps"),
+        (
+            PLAIN,
+            0,
+            (
+                "independent of what ran before (behind width=8 seed 1) ok: the values of 2 metrics at 4 steps",
+                "resumed (killed after step 2) ok: the values of 2 metrics at 4 steps are equal in all digits",
+            ),
+        ),
         (
             KEEPS,
             1,
-            "independent of what ran before (behind width=8 seed 1) differs in 4 of 8 numbers, first loss at step",
+            ("independent of what ran before (behind width=8 seed 1) differs in 4 of 8 numbers, first loss at step",),
         ),
-        (NOISY, 1, "repeated differs in 4 of 8 numbers, first loss at step 1"),
-        (FORGETS, 1, "resumed (killed after step 2) differs in 2 of 8 numbers, first loss at step 3"),
+        (NOISY, 1, ("repeated differs in 4 of 8 numbers, first loss at step 1",)),
+        (FORGETS, 1, ("resumed (killed after step 2) differs in 2 of 8 numbers, first loss at step 3",)),
     ],
-    ids=["good", "independent", "keeps a file", "noisy", "forgets its random stream"],
+    ids=["good", "keeps a file", "noisy", "forgets its random stream"],
 )
 def test_a_replicate_is_tried_again_and_behind_another_and_killed_and_resumed(tmp_path, source, code, said):
     found = ponderay(write(tmp_path, source), "check", "toy.py:toy")
-    assert (found.returncode, said in found.stdout) == (code, True), found
+    assert found.returncode == code and all(text in found.stdout for text in said), found
     assert "contract ok: toy, 2 conditions" in found.stdout
     assert not (tmp_path / "runs").exists(), "nothing is recorded"

@@ -31,6 +31,12 @@ def study(workplace, monkeypatch):
     return found
 
 
+def show_with_kinds(study, monkeypatch):
+    """Has `load` find a study in which each condition's config has a kind: its name."""
+    found = replace(study, configs={name: {"controller.kind": name} for name in study.conditions})
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: found)
+
+
 @pytest.fixture
 def records(capsys):
     """What `compare asr.demo` gives to programs."""
@@ -89,8 +95,7 @@ def test_names_say_who_is_held_against_whom(study, records, names, expected):
     ],
 )
 def test_a_filter_hides_neither_the_reference_nor_what_is_named(study, records, monkeypatch, names, options, expected):
-    configs = {name: {"controller.kind": name} for name in study.conditions}
-    monkeypatch.setattr("orchestrator.tracking.load.load_configs", lambda *_: configs)
+    show_with_kinds(study, monkeypatch)
     found = pairs(records(*names, where=["controller.kind=surprisal"], **options))
     by = ("greedy", "stochastic")
     assert sorted(found) == [tuple(f"{name}@{one}" for name in pair) for pair in expected for one in by]
@@ -104,17 +109,14 @@ def test_hiding_conditions_makes_nothing_certain(workplace, monkeypatch, records
         for name, column in values.items()
         for seed, value in enumerate(column, 1)
     ]
-    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: Study("asr.demo", tuple(rows)))
-    configs = {name: {"controller.kind": name} for name in values}
-    monkeypatch.setattr("orchestrator.tracking.load.load_configs", lambda *_: configs)
+    show_with_kinds(Study("asr.demo", tuple(rows)), monkeypatch)
     for where in (None, ["kind=surprisal"]):
         (found,) = [one for one in records(where=where) if (one["a"], one["metric"]) == ("surprisal", "per")]
         assert (found["answer"], found["is_certain"]) == ("undecided", False), where
 
 
 def test_it_is_said_what_a_filter_shows_and_what_stands_beside_it(study, monkeypatch, capsys):
-    configs = {name: {"controller.kind": name} for name in study.conditions}
-    monkeypatch.setattr("orchestrator.tracking.load.load_configs", lambda *_: configs)
+    show_with_kinds(study, monkeypatch)
     compare("asr.demo", where=["kind=surprisal"])
     assert "Shown: 1 of 3 conditions, where kind=surprisal, and random.\n" in capsys.readouterr().out
 
@@ -166,11 +168,8 @@ def test_programs_are_told_of_pairs_that_do_not_cost_the_same(study, records):
 
 @pytest.mark.parametrize(("one", "expected"), [("test_sure", "test"), ("harder_sure", "harder"), ("other", "harder")])
 def test_an_evaluation_that_the_other_side_lacks_is_held_against_its_counterpart(one, expected):
-    alone = (Point(f"a@{one}", "a", one, ()),)
     several = tuple(Point(f"b@{evaluation}", "b", evaluation, ()) for evaluation in ("test", "harder"))
-    ((found,), (first,)) = compare_command._same_evaluations(several, alone)
-    assert (found.evaluation, first.evaluation) == (expected, one)
-    assert compare_command._same_evaluations(alone, several) == (alone, (found,))
+    assert compare_command._under(one, several).evaluation == expected
 
 
 @pytest.fixture
@@ -359,7 +358,6 @@ def test_a_short_name_is_that_of_the_condition_with_settings_as_for_train(study,
     long, settings = "surprisal,num_epochs=3", {"surprisal,num_epochs=3": {"training.num_epochs": "3"}}
     with_settings = (replace(r, condition=long) if r.condition == "surprisal" else r for r in study.replicates)
     changed = Study("asr.demo", tuple(with_settings), settings=settings)
-    monkeypatch.setattr("orchestrator.tracking.load.load_configs", lambda *_: {})
     monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: changed)
     assert {row["a"] for row in records("surprisal", "random")} == {f"{long}@greedy", f"{long}@stochastic"}
     assert {row["a"] for row in records("surprisal@greedy")} == {f"{long}@greedy"}

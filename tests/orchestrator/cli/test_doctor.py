@@ -8,7 +8,7 @@ import sys
 import pytest
 import typer
 
-from orchestrator.checks import listening_sockets, sweep
+from orchestrator.checks import exposure, sweep
 from orchestrator.cli import doctor
 from orchestrator.cluster import address as cluster_address
 from tests.orchestrator.checks.test_sweep import closed_port
@@ -22,7 +22,7 @@ def alone(monkeypatch, tmp_path_factory) -> None:
     monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
     for name in ("RAY_AUTH_MODE", "RAY_API_SERVER_ADDRESS", "PONDERAY_SEARCH_URI", "PONDERAY_STORAGE"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(listening_sockets, "listeners", lambda: iter(()))
+    monkeypatch.setattr(exposure, "listeners", lambda: iter(()))
     monkeypatch.setattr(cluster_address, "other_instances", list)
     monkeypatch.setattr(sweep, "has_nvidia_driver", lambda: False)
 

@@ -225,7 +225,7 @@ def test_a_file_is_not_on_the_pods_of_kubernetes(cluster, tmp_path, monkeypatch)
 
 def test_a_file_is_named_as_it_was_typed_though_a_job_has_it_elsewhere(cluster):
     known = replace(job("toy-2", "RUNNING"), sweep="toy", entrypoint="python -m orchestrator run toy.py:toy --smoke")
-    cluster.known = [replace(known, named="models/toy.py:toy")]
+    cluster.known = [replace(known, typed_name="models/toy.py:toy")]
     assert "`ponderay submit models/toy.py:toy --smoke` continues from there" in call("stop", "toy").stdout
 
 

@@ -259,8 +259,7 @@ def test_what_others_have_written_does_nothing_in_a_terminal(workplace, monkeypa
     assert {sign for sign in said.out + said.err if not sign.isprintable()} == {"\n"}
 
 
-@pytest.mark.parametrize("length", [5_000, 70_000])
-@pytest.mark.parametrize("sign", ["x", "x "])
+@pytest.mark.parametrize(("sign", "length"), [("x", 70_000), ("x ", 5_000)])
 @pytest.mark.parametrize(
     "arguments",
     [

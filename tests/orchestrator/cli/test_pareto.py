@@ -8,8 +8,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from orchestrator.cli.paper_options import PaperFormat
 from orchestrator.cli.pareto import pareto
-from orchestrator.console.printing import Format
 from orchestrator.report import front_files
 from orchestrator.results.study import Study
 from orchestrator.tracking import load
@@ -45,7 +45,7 @@ def test_figures_are_drawn_and_stored_once_until_something_changes(store, printe
     assert stored == [("asr.demo", files, {}, tags)]
     assert all(f"Figure: runs/figures/{file.name}\n" in shown for file in files[:2])
     assert printed(pareto) == shown
-    printed(pareto, format=Format.json)
+    printed(pareto, format=PaperFormat.json)
     assert len(stored) == 1
     store.write([replace(first, metrics={"per@e": 0.5, "macs_per_frame@e": 1e6})], revision=2)
     printed(pareto)
@@ -71,7 +71,7 @@ def test_the_answer_is_printed_before_the_store_is_waited_for(store, monkeypatch
     seen = []
     monkeypatch.setattr(front_files, "draw_front", draw_nothing)
     monkeypatch.setattr(Tracking, "store_front", lambda *_: seen.append(capsys.readouterr().out))
-    pareto("asr.demo", format=Format.csv)
+    pareto("asr.demo", format=PaperFormat.csv)
     (text,) = seen
     header, row = text.splitlines()
     assert header.startswith("condition,evaluation,on_front,n,per,per_std,macs_per_frame,macs_per_frame_std,per_low,")
@@ -90,7 +90,7 @@ def test_of_many_points_the_front_and_the_nearest_are_shown(monkeypatch, printed
     names = [line.split("│")[2].strip() for line in shown.splitlines() if line.startswith("│")]
     assert names == [f"c{i:03}" for i in range(23)]
     assert "Shown: all of the front, and of 99 other points 20, the likeliest to be on it, then the nearest" in shown
-    assert len(json.loads(printed(pareto, format=Format.json))["points"]) == 102
+    assert len(json.loads(printed(pareto, format=PaperFormat.json))["points"]) == 102
 
 
 def test_a_very_long_front_is_shown_in_part(monkeypatch, printed, stored, workplace):
@@ -140,7 +140,7 @@ def test_three_objectives_are_the_sweeps_or_asked_for(monkeypatch, printed, stor
         ({"y": "valid_mean_updates", "x": "valid_macs_per_sequence", "z": "valid_sequence_error"},
          ["valid_mean_updates", "valid_macs_per_sequence", "valid_sequence_error"]),
     ):  # fmt: skip
-        found = printed(lambda _, **given: pareto("act.search_parity", **given), format=Format.json, **options)
+        found = printed(lambda _, **given: pareto("act.search_parity", **given), format=PaperFormat.json, **options)
         content = json.loads(found)
         assert [one["metric"] for one in content["objectives"]] == expected
         assert len(content["hypervolume_reference"]) == len(expected)
@@ -161,7 +161,7 @@ def test_what_is_stored_says_volume_bounds_and_reference_point(monkeypatch, prin
         "ponderay.front_objectives": "per (minimize), macs_per_frame (minimize)",
         "ponderay.hypervolume_reference": "per 0.303, macs_per_frame 2020000",
     }
-    assert json.loads(files.json.read_text()) == json.loads(printed(pareto, format=Format.json))
+    assert json.loads(files.json.read_text()) == json.loads(printed(pareto, format=PaperFormat.json))
     assert (
         "P(dominates reference)" in shown
         and "The hypervolume of the front up to per = 0.3030, macs_per_frame = 2,020,000 is 5,060 (95 % interval "

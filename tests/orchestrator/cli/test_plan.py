@@ -250,16 +250,25 @@ def test_workers_and_gpus_follow_from_what_the_machine_has(workplace):
     assert takes == [[0, 0.0], [1, 1.0]]
 
 
-def test_a_column_of_workers_is_there_and_explained_where_several_train_a_run(workplace, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("num_workers", "each", "why"),
+    [
+        (0, "trial, 1 CPU", "in the Tune trial itself, because its num_workers is 0"),
+        (1, "1 worker, 1 CPU", "in workers that Ray Train starts and joins, because its num_workers is not 0"),
+        (2, "2 workers, 2 CPUs", "in workers that Ray Train starts and joins, because its num_workers is not 0"),
+    ],
+)
+def test_a_condition_says_where_it_runs_and_why(workplace, monkeypatch, capsys, num_workers, each, why):
     monkeypatch.setenv("COLUMNS", "200")
-    explained = "workers are the processes that train one run together"
-    for num_workers in (0, 1, 2):
-        sweep = tiny({"a": {}}, resources=Resources(num_workers=num_workers))
-        plan._print_table(planned(sweep, num_cpus=4))
-        text = capsys.readouterr().out
-        heading = next(line for line in text.splitlines() if " to do " in line)
-        assert ("workers" in heading, explained in text) == (num_workers > 1, num_workers > 1)
-        assert "cpus and gpus are what one run takes in all" in text
+    sweep = tiny({"a": {}}, resources=Resources(num_workers=num_workers))
+    report = planned(sweep, num_cpus=4)
+    assert {row["runs_in"] for row in report["conditions"]} == {
+        "Ray Train's workers" if num_workers else "the Tune trial"
+    }
+    plan._print_table(report)
+    text = capsys.readouterr().out
+    (row,) = (line for line in text.splitlines() if line.startswith("│ a "))
+    assert row.rstrip(" │").endswith(f"│ {each}") and why in text
 
 
 def test_table_and_csv_tell_the_same(shipped):

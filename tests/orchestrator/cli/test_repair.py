@@ -74,7 +74,7 @@ def test_nothing_is_moved_under_a_replicate_at_work(workplace):
 def test_nothing_is_moved_under_a_driver(workplace, monkeypatch, is_gone, silent_s, is_refused):
     damaged()
     holder = Holder("process 7 on there", is_gone, silent_s)
-    monkeypatch.setattr("orchestrator.tracking.sqlite_reader.read_holder", lambda store, name: holder)
+    monkeypatch.setattr("orchestrator.tracking.lease_holder.HolderFile.holder", lambda file: holder)
     if is_refused:
         with pytest.raises(RefusedError, match=r"^toy is at work \(process 7 on there\): stop it"):
             repair(yes=True)

@@ -14,7 +14,7 @@ import pytest
 
 from orchestrator.cli import main as cli
 from orchestrator.cli import serve as serve_command
-from orchestrator.environment.credentials import Credentials, administrator, hand_to_client, secret_in
+from orchestrator.environment.credentials import Credentials, administrator
 from orchestrator.machine.network import allowed_hosts, allowed_origins, free_port, is_loopback, link
 from orchestrator.server import background
 from orchestrator.server.environment import environment
@@ -173,22 +173,6 @@ def test_one_that_runs_already_says_that_options_change_nothing(tmp_path, monkey
     assert f"PONDERAY_TRACKING_URI={running.link}" in said and "127.0.0.1:9\n" not in said
 
 
-def test_a_secret_is_made_once_for_its_owner_alone(tmp_path, home):
-    made = administrator(tmp_path)
-    assert made == administrator(tmp_path) and made.password not in repr(made)
-    assert secret_in(tmp_path / "x") == secret_in(tmp_path / "x") != made.password
-    assert "other machines need a copy" in hand_to_client(tmp_path)
-    files = [tmp_path / "credentials", tmp_path / "x", home / ".mlflow" / "credentials"]
-    assert [file.stat().st_mode & 0o777 for file in files] == [0o600] * 3
-    from mlflow.utils.credentials import read_mlflow_creds
-
-    assert tuple(read_mlflow_creds()) == (made.user, made.password)
-    files[2].write_text("[mlflow]\nmlflow_tracking_username = me\nmlflow_tracking_password = own\n")
-    said = hand_to_client(tmp_path)
-    assert "left as it is" in said and made.password not in said
-    assert tuple(read_mlflow_creds()) == ("me", "own")
-
-
 def test_requests_may_name_loopback_at_any_port_and_the_server_but_no_strangers_name(monkeypatch):
     from mlflow.server.security_utils import is_allowed_host_header
 
@@ -255,18 +239,3 @@ def test_the_servers_settings_are_its_own(tmp_path, monkeypatch):
     users = read["mlflow"]
     assert (users["database_uri"], users["default_permission"]) == ("postgresql://me:a%40b@h/users", "READ")
     assert Credentials(users["admin_username"], users["admin_password"]) == administrator(tmp_path)
-
-
-def test_help_teaches(monkeypatch, capsys):
-    assert call(monkeypatch, "--help") == 0
-    said = " ".join(capsys.readouterr().out.split())
-    wanted = (
-        "PONDERAY_SERVER_STORE",
-        "~/.mlflow/credentials",
-        "ssh -L",
-        "--background",
-        "--stop",
-        "MLFLOW_S3_ENDPOINT_URL",
-        "MLFLOW_SERVER_CORS_ALLOWED_ORIGINS=https://NAME",
-    )
-    assert all(word in said for word in wanted)

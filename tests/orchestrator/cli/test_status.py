@@ -15,7 +15,7 @@ from orchestrator import notebook
 from orchestrator.cli.status import _disk, status
 from orchestrator.console.printing import Format
 from orchestrator.machine.processes import process_space, start_time
-from orchestrator.results.study import Study
+from orchestrator.results.study import Origin, Study
 from orchestrator.tracking import load
 from orchestrator.tracking.registry import open_registry
 from tests.orchestrator.recorded import replicate
@@ -57,6 +57,18 @@ def test_few_replicates_are_shown_one_by_one(store, printed):
     assert "versions" not in shown and "Peak memory" not in shown
 
 
+@pytest.mark.parametrize("last", ["complete", "running"])
+def test_what_mlflow_lacks_is_said(monkeypatch, printed, last):
+    names = [("a", seed) for seed in range(1, 8)]
+    replicates = [replicate("a", seed, state=last if seed == 9 else "complete") for seed in range(1, 10)]
+    study = Study("asr.demo", tuple(replicates), unmirrored=tuple(names))
+    monkeypatch.setattr(load, "load_study", lambda *_: study)
+    listed = "a seed 1; a seed 2; a seed 3; a seed 4; a seed 5 and 2 more"
+    then = "its driver still writes them" if last == "running" else "`ponderay run asr.demo` writes them"
+    num_ended = 8 if last == "running" else 9
+    assert f"MLflow lacks 7 of {num_ended} replicates that have ended ({listed}); {then}." in printed(status)
+
+
 def test_a_damaged_journal_is_named_with_its_replicate_and_so_is_what_was_set_aside(store, printed):
     store.write([replicate("a", 1), replicate("a", 2, state="stopped"), replicate("a", 3, state="stopped")], revision=1)
     whole = b'{"kind": "trained", "time_ms": 1}\n'
@@ -96,6 +108,17 @@ def test_what_a_killed_driver_left_running_is_stopped_and_goes_on(store, printed
     ) in shown
     assert {row["state"] for row in json.loads(printed(status, format=Format.json))} == {"complete", "stopped"}
     assert notebook.load("asr.demo").replicates[1].state == "stopped"
+
+
+@pytest.mark.parametrize("noted", ["python -m orchestrator run", "__main__.py run"])
+def test_what_was_submitted_is_submitted_again(monkeypatch, printed, noted):
+    """`run` on this machine would take the sweep over, and train anew what a cluster's disks have."""
+    stopped = replicate("a", 1, state="stopped")
+    origins = {stopped.key: Origin("5e5510", "", f"{noted} asr.demo --seeds 3")}
+    study = Study("asr.demo", (stopped,), origins=origins)
+    monkeypatch.setattr(load, "load_study", lambda *_: study)
+    monkeypatch.setattr(load, "load_holder", lambda *_: None)
+    assert "What is stopped waits: `ponderay submit asr.demo --seeds 3` continues it." in printed(status)
 
 
 def test_of_a_driver_elsewhere_that_is_silent_the_clock_is_told(store, printed):

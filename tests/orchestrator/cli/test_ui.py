@@ -121,9 +121,3 @@ def test_with_a_server_the_links_lead_there_and_nothing_starts(workplace, monkey
     assert "<b>[red]" in said
     assert "sesame" not in said
     assert not started
-
-
-def test_help_teaches(workplace, monkeypatch, capsys):
-    assert call(monkeypatch, "--help") == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert all(word in said for word in ("--port", "--host", "PONDERAY_TRACKING_URI", "learning curves", "interval"))

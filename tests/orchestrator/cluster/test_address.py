@@ -107,8 +107,7 @@ def test_no_token_goes_to_another_users_process_that_says_it_is_ray(workplace, m
     (tmp_path / "77").mkdir()
     (tmp_path / "77" / "cmdline").write_bytes(b"raylet\0--gcs-address=127.0.0.1:6390\0")
     look = cluster_address.other_instances
-    monkeypatch.setattr(cluster_address, "other_instances", lambda owners=(): look(tmp_path, owners))
-    monkeypatch.setattr(cluster_address, "_trusted", lambda: (4321,))
+    monkeypatch.setattr(cluster_address, "other_instances", lambda owners=(): look(tmp_path, owners and (4321,)))
     monkeypatch.setattr("orchestrator.cluster.token.ask", lambda *_, **__: pytest.fail("asked"))
     monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 32)
     monkeypatch.setenv("RAY_ADDRESS", "auto")

@@ -26,7 +26,7 @@ def cluster(monkeypatch):
     """A connection whose cluster answers what the test says."""
     monkeypatch.setattr(cluster_watch, "LOOK_S", 0.01)
     monkeypatch.setattr(cluster_watch, "ASK_S", 0.0)
-    monkeypatch.setattr(cluster_watch, "TOLD_S", 0.1)
+    monkeypatch.setattr(cluster_watch, "SILENT_S", 0.1)
     made = SimpleNamespace(
         address="10.0.0.1:6379", node="node", identity=b"1", is_local=False, capacity=Nodes(), dead="", answer=b"1"
     )

@@ -203,11 +203,11 @@ def test_a_cluster_that_has_just_come_up_is_asked_again_but_not_for_ever(serve, 
     api = job_api.connect(serve().address)
     submission, answers = Submission("asr.demo", "python -m orchestrator run asr.demo", {}), ["not yet", "not yet"]
 
-    def answer(*_: object) -> None:
+    def answer(**_: object) -> None:
         if answers.pop():
-            raise InputError("The cluster answers: No available agent to submit job, please try again later.")
+            raise RuntimeError("No available agent to submit job, please try again later.")
 
-    monkeypatch.setattr(api, "_submit", answer)
+    monkeypatch.setattr(api._client, "submit_job", answer)
     monkeypatch.setattr(waiting.time, "sleep", lambda _s: None)
     answers.insert(0, "")
     api.submit(submission, "asr.demo-3", tmp_path)

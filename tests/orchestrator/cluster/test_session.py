@@ -1,6 +1,10 @@
-"""What the cluster has is asked for by a thread of its own, so that a head that is gone holds nobody up."""
+"""A cluster's capacity, for which a thread of its own waits, and the folder of one made here.
+
+Sockets lie in that folder, and their paths may have 107 bytes: TMPDIR may have a long name.
+"""
 
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -8,7 +12,7 @@ import threading
 import pytest
 
 from orchestrator.cluster import session
-from orchestrator.cluster.session import ClusterCapacity
+from orchestrator.cluster.session import ClusterCapacity, session_folder
 from orchestrator.scheduler.capacity import Capacity
 from trainables.errors import InputError
 
@@ -73,3 +77,47 @@ def test_a_start_that_fails_leaves_no_process_behind(monkeypatch):
     with pytest.raises(InputError, match=r"did not start on this machine: The node did not come up\. Run"):
         session.Connection(1, is_verbose=False)
     assert left[0].wait(60) == -signal.SIGKILL
+
+
+SOCKETS = "session_2026-11-27_03-10-36_123456_4194303/sockets"
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """Names a new folder below the test's, and returns its path."""
+    monkeypatch.delenv("RAY_TMPDIR", raising=False)
+    monkeypatch.delenv("TMPDIR", raising=False)
+
+    def place(variable, name, is_there=True):
+        folder = tmp_path / name
+        if is_there:
+            folder.mkdir(parents=True)
+        monkeypatch.setenv(variable, str(folder))
+        return folder
+
+    return place
+
+
+@pytest.mark.parametrize("variable", ["TMPDIR", "RAY_TMPDIR"])
+@pytest.mark.parametrize("name", ["job" * 20, "é" * 60])
+def test_a_folder_that_is_too_long_for_sockets_is_not_used(place, variable, name):
+    folder = place(variable, name)
+    with socket.socket(socket.AF_UNIX) as one, pytest.raises(OSError, match="too long"):
+        one.bind(f"{folder}/ray/{SOCKETS}/plasma_store")
+    chosen = session_folder()
+    assert chosen == "/tmp/ray"
+    assert len(f"{chosen}/{SOCKETS}/plasma_store.10".encode()) <= 107
+
+
+def test_a_short_one_is_rays_own_choice(place, monkeypatch):
+    assert session_folder() is None
+    monkeypatch.setenv("TMPDIR", "/var/tmp")
+    assert session_folder() is None
+    monkeypatch.setenv("RAY_TMPDIR", "/tmp/not-there-yet")  # Ray makes it
+    assert session_folder() is None
+
+
+@pytest.mark.parametrize("named", ["", "tmp", "/nonexistent-ponderay", "/dev/null/x", "/etc/passwd"])
+def test_a_name_of_no_folder_is_not_used(place, monkeypatch, named):
+    monkeypatch.setenv("TMPDIR", named)
+    assert session_folder() == "/tmp/ray"

@@ -103,7 +103,7 @@ def test_names_of_variables_are_read_where_the_job_runs(workplace):
     assert (workplace / "got").read_text() == "/x */a b//x */$$"
 
 
-@pytest.mark.parametrize("code", [0, 1, 3, 130])
+@pytest.mark.parametrize("code", [0, 130])
 def test_the_job_ends_with_the_code_of_the_driver_and_leaves_no_token(workplace, code):
     driver = f"""case $2 in orchestrator) ls -l runs/.slurm-7-*/auth_token; echo "$RAY_ADDRESS"; exit {code};; esac"""
     done = run_job(made(), workplace, "exec sleep 60", driver, RAY_AUTH_TOKEN="another", RAY_ADDRESS="elsewhere:1")

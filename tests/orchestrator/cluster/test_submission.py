@@ -9,11 +9,11 @@ import pytest
 
 from orchestrator.cluster.ray_internals import JOB_VARIABLE
 from orchestrator.cluster.submission import (
-    NAMED,
     OF_JOBS,
+    TYPED_NAME,
     continued_by,
     entrypoint,
-    named_variables,
+    parse_variables,
     run_options,
     submit_again,
 )
@@ -88,10 +88,10 @@ def test_no_field_of_a_shipped_sweep_is_taken_for_a_secret():
 
 def test_variables_are_those_that_are_named(monkeypatch):
     monkeypatch.setenv("PONDERAY_TRACKING_URI", "http://lab:5000")
-    assert named_variables(["PONDERAY_TRACKING_URI", "EMPTY=", "A=b=c"]) == {
+    assert parse_variables(["PONDERAY_TRACKING_URI", "EMPTY=", "A=b=c"]) == {
         "PONDERAY_TRACKING_URI": "http://lab:5000", "EMPTY": "", "A": "b=c",
     }  # fmt: skip
-    assert named_variables(None) == {}
+    assert parse_variables(None) == {}
 
 
 @pytest.mark.parametrize(
@@ -100,13 +100,13 @@ def test_variables_are_those_that_are_named(monkeypatch):
      "AWS_ENDPOINT_URL", "MAX_TOKENS", "PONDERAY_NUM_TOKENS", "PROXY_BYPASS", "SSL_CERT_FILE", "OMP_NUM_THREADS"],
 )  # fmt: skip
 def test_names_that_only_sound_like_secrets_travel(name):
-    assert named_variables([f"{name}=1"]) == {name: "1"}
+    assert parse_variables([f"{name}=1"]) == {name: "1"}
 
 
 @pytest.mark.parametrize(("given", "said"), [("PONDERAY_NOT_SET", "PONDERAY_NOT_SET is not set"), ("a b=c", "'a b'")])
 def test_a_variable_that_is_none_is_refused(given, said):
     with pytest.raises(InputError, match=said):
-        named_variables([given])
+        parse_variables([given])
 
 
 @pytest.mark.parametrize("given", SECRETS)
@@ -117,7 +117,7 @@ def test_secrets_do_not_travel(given, monkeypatch):
         with pytest.raises(
             InputError, match=f"`--env {name}` looks like a secret.*on the cluster's machines"
         ) as raised:
-            named_variables([form])
+            parse_variables([form])
         assert value not in str(raised.value)
 
 
@@ -130,7 +130,7 @@ def test_what_a_job_was_doing_is_continued_by_sending_it_again(monkeypatch):
     variables = {"PONDERAY_TRACKING_URI": "http://127.0.0.1:5000", **OF_JOBS}
     monkeypatch.setenv(JOB_VARIABLE, json.dumps({"runtime_env": {"env_vars": variables}}))
     assert continued_by(options) == f"ponderay submit {plain} --env PONDERAY_TRACKING_URI=http://127.0.0.1:5000"
-    metadata = {"ponderay.sweep": "asr.demo.smoke", NAMED: "models/demo.py:demo"}
+    metadata = {"ponderay.sweep": "asr.demo.smoke", TYPED_NAME: "models/demo.py:demo"}
     monkeypatch.setenv(JOB_VARIABLE, json.dumps({"metadata": metadata}))
     assert continued_by(options) == "ponderay submit models/demo.py:demo --smoke --set controller.mu=0.3"
     monkeypatch.setenv(JOB_VARIABLE, json.dumps({"runtime_env": {}}))

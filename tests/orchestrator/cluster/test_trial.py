@@ -60,6 +60,22 @@ def test_that_work_has_started_is_told_at_once_and_what_comes_thick_and_fast_tog
     assert sent == [["started"], ["metrics", "evaluation"]]
 
 
+def test_the_end_of_what_all_processes_meet_in_is_not_what_a_replicate_failed_by(monkeypatch):
+    """One process fails by the trainable; Ray Train kills the actor at which another one waits to report."""
+    import ray
+
+    from orchestrator.cluster import trial
+    from trainables import distributed
+
+    def killed(message):
+        raise ray.exceptions.ActorDiedError
+
+    monkeypatch.setattr(ray.train, "report", killed)
+    with pytest.raises(distributed.PeerLostError) as lost:
+        trial._report_in_step({"records": "[]"})
+    assert distributed.is_peer_failure(lost.value)
+
+
 def test_sources_of_another_machine_must_be_those_of_the_driver(work):
     from orchestrator.cluster.trial import machine_fault
 

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.console import printing
-from orchestrator.console.printing import Format, HarmlessConsole, err, out, print_rows, said_briefly, say
+from orchestrator.console.printing import Format, HarmlessConsole, brief_message, err, out, print_rows, say
 
 
 @pytest.mark.parametrize("title", ["/data/[timit]/x", "/data/a[/b]/x", "t :x: 100:"])
@@ -23,10 +23,17 @@ def test_a_text_is_neither_markup_nor_emoji_nor_a_command_to_the_terminal(capsys
     assert "it said :100: and [b]" in printed
 
 
-def test_neither_is_it_in_a_narrow_terminal_or_below_others(capsys):
-    printing._print_paragraphs([{"job": "a\x1b[31m", "message": "bad\x1b]0;x"}], "Jobs")
+def test_neither_is_it_in_a_narrow_terminal_or_below_others(capsys, monkeypatch):
+    monkeypatch.setattr(printing, "out", HarmlessConsole(width=30, highlight=False, emoji=False))
+    rows = [{"job": "a\x1b[31m", "message": "bad\x1b]0;x", "seeds": 5, "tries": 1, "host": ""}]
+    print_rows(rows, Format.table, "Jobs")
     printed = capsys.readouterr().out
-    assert "\x1b" not in printed and "message bad?]0;x" in printed
+    assert [line.rstrip() for line in printed.splitlines()] == [
+        "Jobs",
+        "a?[31m",
+        "  message bad?]0;x, seeds 5,",
+        "  tries 1",
+    ]
 
 
 HOSTILE = {
@@ -59,8 +66,8 @@ def test_colours_and_lines_are_printed_as_they_are():
 
 def test_of_what_is_long_in_a_message_the_beginning_is_said_and_how_long_it_is():
     message = f"There is no sweep {'x' * 70_000!r}; `ponderay sweeps` lists them."
-    assert said_briefly(message) == (
+    assert brief_message(message) == (
         f"There is no sweep '{'x' * 499}... (70,003 characters) `ponderay sweeps` lists them."
     )
-    assert said_briefly("word " * 1000) == "word " * 400 + "... (5,000 characters)"
-    assert said_briefly("There is none.") == "There is none."
+    assert brief_message("word " * 1000) == "word " * 400 + "... (5,000 characters)"
+    assert brief_message("There is none.") == "There is none."

@@ -99,7 +99,7 @@ def test_of_a_file_cut_off_at_any_byte_the_lines_before_count_and_the_next_drive
         lambda content: b"garbage\n" + content,
         lambda content: b"",
         lambda content: content.replace(b"\n", b"", 1),
-        lambda _: line_of({"kind": "study", "format": 2, "study": "x", "generation": 7, "time_ms": 1}),
+        lambda _: line_of({"kind": "study", "format": 3, "study": "x", "generation": 7, "time_ms": 1}),
     ],
     ids=["flipped", "garbage", "empty", "joined", "later format"],
 )
@@ -195,16 +195,37 @@ def test_what_is_put_after_the_end_is_lost(tmp_path):
     assert (tmp_path / "other").read_text() == ""
 
 
-def test_a_file_that_something_else_put_in_its_place_is_left_alone(tmp_path):
-    file = StudyFile(tmp_path, "l")
-    put(file, FIRST)
+def test_an_earlier_file_that_was_put_in_its_place_is_left_alone(tmp_path):
+    """Its lease is that of an earlier driver, so nobody believes it."""
+    earlier = StudyFile(tmp_path, "l")
+    put(earlier, FIRST)
     content = (tmp_path / STUDY_FILE).read_bytes()
+    file = StudyFile(tmp_path, "l")
     (tmp_path / "restored").write_bytes(content)
     (tmp_path / "restored").replace(tmp_path / STUDY_FILE)
     put(file, THIRD)
     file.close()
     assert (tmp_path / STUDY_FILE).read_bytes() == content
     assert file.fault
+
+
+def test_a_copy_of_the_file_itself_in_its_place_goes(tmp_path):
+    """It has the lease of the driver that lives, and nothing that comes behind."""
+    file = StudyFile(tmp_path, "l")
+    put(file, FIRST)
+    (tmp_path / "copied").write_bytes((tmp_path / STUDY_FILE).read_bytes())
+    (tmp_path / "copied").replace(tmp_path / STUDY_FILE)
+    put(file, THIRD)
+    file.close()
+    assert not (tmp_path / STUDY_FILE).exists()
+    assert file.fault
+
+
+@pytest.mark.parametrize(("lease", "following"), [("l", "mine"), ("that of another driver", None)])
+def test_a_file_that_goes_on_has_the_lease_of_its_driver_from_the_first_moment(tmp_path, lease, following):
+    put(StudyFile(tmp_path, ""), FIRST)
+    content = StudyFile(tmp_path, lease, "mine").content
+    assert content.sweep.get("lease") == read_study_file(tmp_path).sweep.get("lease") == following
 
 
 def test_nothing_is_written_through_a_link(tmp_path):

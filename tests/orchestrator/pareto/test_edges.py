@@ -55,7 +55,7 @@ def test_a_front_is_the_same_at_every_size(power):
     assert found.volume.reference == tuple(math.ldexp(x, power) for x in usual.volume.reference)
     assert found.volume.value == (math.ldexp(usual.volume.value, 2 * power) if 2 * power < 1020 else math.inf)
     assert [one.name for one in nearest(found.points, 1)] == [one.name for one in nearest(usual.points, 1)]
-    json.loads(front_json("edges", found, OBJECTIVES), parse_constant=pytest.fail)
+    json.loads(front_json("edges", found, OBJECTIVES, {}), parse_constant=pytest.fail)
 
 
 @pytest.mark.parametrize("test", ["welch", "paired_permutation"])
@@ -129,4 +129,4 @@ def test_numbers_apart_by_more_than_the_largest_have_an_answer():
     found = uncertain_front(study(losses), OBJECTIVES, "b")
     assert {point.name: point.summaries[0].mean for point in found.points} == {"a": 0.0, "b": 3.25}
     assert any("Beyond 1.8e308" in note for note in found.notes)
-    json.loads(front_json("edges", found, OBJECTIVES), parse_constant=pytest.fail)
+    json.loads(front_json("edges", found, OBJECTIVES, {}), parse_constant=pytest.fail)

@@ -24,7 +24,7 @@ def test_addition_that_is_perfectly_solved_in_a_recorded_study(tmp_path, errors,
     store = Store(tmp_path / "mlflow.db", sweep)
     rows = [replicate("tau=0.5", seed, metrics={"sequence_error@test": x}) for seed, x in enumerate(errors, start=1)]
     store.write(rows, 1, start_ms=1)
-    study = mlflow_reader.read_study(store.client, sweep, store.experiment_id, None)
+    study = mlflow_reader.read_study(store.client, sweep, store.experiment_id)
     assert study is not None
     found = {verdict.claim.id: verdict for verdict in judge(study, Question.of(find_sweep(sweep)))}
     assert found["act.addition.solved.0.5"].finding is expected

@@ -59,7 +59,7 @@ def judged_together(
             for seed in range(1, 1 + len(next(iter(own.values()))))
         ]
         store.write(runs, revision, start_ms=revision)
-    study = mlflow_reader.read_study(store.client, "mine.sweep", store.experiment_id, None)
+    study = mlflow_reader.read_study(store.client, "mine.sweep", store.experiment_id)
     assert study is not None
     question = Question("mine.sweep", "", (), "", test, (1, 2, 3, 4, 5), {n: {} for n in "abc"}, claims=claims)
     return judge(Study(study.sweep, study.replicates), question)

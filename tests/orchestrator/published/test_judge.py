@@ -10,6 +10,7 @@ from scipy.stats import ttest_1samp
 from orchestrator.published.judge import judge
 from orchestrator.published.verdict import Finding, Verdict
 from orchestrator.results.question import Question
+from orchestrator.results.reference import recorded_question
 from orchestrator.results.study import Replicate, Study
 from orchestrator.statistics.significance import holm, welch_p
 from orchestrator.tracking import mlflow_reader
@@ -79,7 +80,7 @@ def test_a_recorded_study_is_judged_the_same(tmp_path) -> None:
     store = Store(tmp_path / "mlflow.db", SWEEP)
     for revision, condition in enumerate(RESULTS, start=1):
         store.write(replicates(condition), revision, start_ms=revision)
-    read = mlflow_reader.read_study(store.client, SWEEP, store.experiment_id, None)
+    read = mlflow_reader.read_study(store.client, SWEEP, store.experiment_id)
     assert read is not None
     question = Question.of(find_sweep(SWEEP))
     assert repr(judge(read, question)) == repr(judge(study(), question))
@@ -215,8 +216,8 @@ def test_what_ran_with_settings_only_is_judged_by_them_without_being_asked(path,
     asked = find_sweep(SWEEP).with_values({path: value})
     of_asked = Question.of(asked)
     suffix = asked.conditions[0].name.removeprefix("train_stochastic")
-    recorded = replace(study(suffix), settings=of_asked.settings)
-    question = Question.of_study(find_sweep(SWEEP), recorded, lambda: of_asked.configs)
+    recorded = replace(study(suffix), settings=of_asked.settings, configs=of_asked.configs)
+    question = recorded_question(find_sweep(SWEEP), recorded)
     assert repr(judge(recorded, question)) == repr(judge(recorded, of_asked))
     assert any(verdict.ours for verdict in judge(recorded, question))
 
@@ -225,9 +226,9 @@ def test_what_ran_with_several_settings_only_is_not_comparable_until_one_is_show
     asked = [Question.of(find_sweep(SWEEP).with_values({"controller.mu": mu})) for mu in (0.8, 0.9)]
     both = [study(f",mu={mu}") for mu in (0.8, 0.9)]
     settings = {**asked[0].settings, **asked[1].settings}
-    recorded = Study(SWEEP, (*both[0].replicates, *both[1].replicates), settings=settings)
     configs = {**asked[0].configs, **asked[1].configs}
-    question = Question.of_study(find_sweep(SWEEP), recorded, lambda: configs)
+    recorded = Study(SWEEP, (*both[0].replicates, *both[1].replicates), settings=settings, configs=configs)
+    question = recorded_question(find_sweep(SWEEP), recorded)
     verdict = by_id(judge(recorded, question))["asr.appendix_c.timit.yy.per"]
     assert (verdict.finding, verdict.ours) == (Finding.not_comparable, None)
     several = "'train_stochastic' is there with several settings, train_stochastic,mu=0.8 and train_stochastic,mu=0.9"
@@ -271,7 +272,7 @@ def test_what_was_recorded_of_other_data_under_a_name_is_not_comparable() -> Non
     study, today = Study(sweep.name, tuple(runs)), Question.of(sweep).configs
     older = {"data.kind": "librispeech", "validation_decoding.kind": "greedy"}
     for recorded, finding in ((today, Finding.reproduced), ({"ar,random": older}, Finding.not_comparable)):
-        question = Question.of_study(sweep, study, lambda recorded=recorded: recorded)
+        question = recorded_question(sweep, replace(study, configs=recorded))
         verdict = by_id(judge(study, question))["asr.appendix_a.model1.y-y.per"]
         assert verdict.finding is finding
     assert "data.kind is librispeech, not timit" in verdict.reason

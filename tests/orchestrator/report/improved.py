@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from orchestrator.results.study import Study
-from orchestrator.results.validations import ValidationCurve, Validations
+from orchestrator.results.validations import SeedCurve, Validations
 from trainables.metric import Best
 
 STEPS = tuple(range(21))
@@ -19,6 +19,6 @@ def with_slopes(study: Study, slopes: Mapping[str, float], metric: str = "valid_
     curves = []
     for one in complete:
         slope = slopes[one.condition] * (1 + one.seed / 100)
-        curves.append(ValidationCurve(one.condition, one.seed, metric, STEPS, tuple(0.9 + slope * x for x in STEPS)))
+        curves.append(SeedCurve(one.condition, one.seed, metric, STEPS, tuple(0.9 + slope * x for x in STEPS)))
     selected = {name: {evaluation or "best": Best(metric)} for name in slopes}
     return study.with_validations(Validations(selected, tuple(curves)))

@@ -42,7 +42,7 @@ def cells(text):
 
 
 def test_json_and_csv_carry_the_same_numbers(found):
-    content = json.loads(front_json("s", found, ERROR_COST))
+    content = json.loads(front_json("s", found, ERROR_COST, {}))
     by_name = {row["condition"]: row for row in content["points"]}
     half = 12.706204736 * 0.2
     assert by_name["[b]"] == {
@@ -64,7 +64,7 @@ def test_json_and_csv_carry_the_same_numbers(found):
     }
     assert by_name["c"]["front_probability"] == 0.25 and by_name["c"]["standing"] == "near within noise"
     assert by_name["d"]["dominates_reference_probability"] is None
-    header, *lines = to_csv(front_rows(found, ERROR_COST)).splitlines()
+    header, *lines = to_csv(front_rows(found, ERROR_COST, {})).splitlines()
     assert header == (
         "condition,evaluation,on_front,n,per,per_std,macs,macs_std,per_low,per_high,macs_low,macs_high,"
         "front_probability,dominates_reference_probability,standing"
@@ -73,7 +73,7 @@ def test_json_and_csv_carry_the_same_numbers(found):
 
 
 def test_json_says_what_the_front_rests_on(found):
-    content = json.loads(front_json("s", found, ERROR_COST))
+    content = json.loads(front_json("s", found, ERROR_COST, {}))
     assert (content["num_draws"], content["is_exact"], content["is_paired"]) == (3, True, True)
     assert content["reference"] == "d" and content["notes"] == list(found.notes)
     assert content["hypervolume"] == found.volume.value
@@ -86,7 +86,7 @@ def test_json_says_what_the_front_rests_on(found):
 
 def test_numbers_that_there_are_none_of_are_null():
     single = uncertain_front(study_of({"a": {1: (1.0, 3.0)}}), ERROR_COST, None)
-    content = json.loads(front_json("s", single, ERROR_COST), parse_constant=lambda name: 1 / 0)
+    content = json.loads(front_json("s", single, ERROR_COST, {}), parse_constant=lambda name: 1 / 0)
     (row,) = content["points"]
     assert [row[name] for name in ("per_std", "per_low", "macs_high", "dominates_reference_probability")] == [None] * 4
     assert [content[name] for name in ("hypervolume", "hypervolume_reference", "hypervolume_low")] == [None] * 3
@@ -167,7 +167,7 @@ def test_metrics_that_are_called_as_a_column_have_one_of_their_own():
         replace(one, metrics=dict(zip(("n", "standing"), one.metrics.values(), strict=True)))
         for one in study_of(CONDITIONS).replicates
     ]
-    row = front_rows(uncertain_front(Study("s", tuple(named)), objectives, "d"), objectives)[0]
+    row = front_rows(uncertain_front(Study("s", tuple(named)), objectives, "d"), objectives, {})[0]
     assert (row["condition"], row["n"], row["metric n"], row["metric standing"]) == ("a", 2, 1.0, 320.0)
     assert isinstance(row["standing"], str)
 

@@ -35,19 +35,20 @@ def test_markdown():
 
 def test_latex():
     assert to_latex(TABLE) == (
-        "% needs \\usepackage{booktabs}\n"
+        "% needs \\usepackage{booktabs}, \\usepackage{siunitx} and \\sisetup{detect-all, retain-explicit-plus}\n"
         "\\begin{table}\n"
         "  \\centering\n"
-        "  \\caption{asr.demo: per against macs. Mean $\\pm$ sample standard deviation.}\n"
+        "  \\caption{asr.demo: per against macs.}\n"
         "  \\label{tab:asr.demo.conditions}\n"
         "  \\begin{tabular}{lr}\n"
         "    \\toprule\n"
         "    condition & per (min) \\\\\n"
         "    \\midrule\n"
-        "    \\textbf{a\\_b\\textbar{}c} & \\textbf{20.00 $\\pm$ 0.15} \\\\\n"
+        "    \\textbf{a\\_b\\textbar{}c} & \\textbf{\\num{20.00 \\pm 0.15}} \\\\\n"
         "    50\\% \\& \\textless{}more\\textgreater{} &  \\\\\n"
         "    \\bottomrule\n"
         "  \\end{tabular}\n"
+        "  \\par\\smallskip\\footnotesize Mean $\\pm$ sample standard deviation.\n"
         "\\end{table}\n"
     )
 
@@ -105,6 +106,17 @@ def test_a_title_with_markup_stays_text():
     assert "**&lt;script&gt; &amp; 100%**" in to_markdown(table)
     assert "\\caption{\\textless{}script\\textgreater{} \\& 100\\%.}" in to_latex(table)
     assert "\\label{tab:a-b-c-}" in to_latex(table)
+
+
+def test_numbers_in_latex_are_for_siunitx_and_empty_columns_are_left_out():
+    texts = ("1,024 ± 3", "\N{MINUS SIGN}0.50", "0.17 to 0.24", "<0.001", "1e-07", "3.40e+18 ± 2.00e+16")
+    columns = (Column("x", texts, "x"), Column("nothing", ("",) * 6, "nothing"))
+    lines = to_latex(Table("t", "T", ("x", "nothing"), ((1, None),) * 6, printed=columns)).splitlines()
+    assert lines[5:15] == [
+        r"  \begin{tabular}{r}", r"    \toprule", r"    x \\", r"    \midrule", r"    \num{1024 \pm 3} \\",
+        r"    \num{-0.50} \\", r"    \num{0.17} to \num{0.24} \\", r"    \textless{}\num{0.001} \\",
+        r"    \num{1e-07} \\", r"    \num{3.40e+18} $\pm$ \num{2.00e+16} \\",
+    ]  # fmt: skip
 
 
 def test_sentences_are_broken_into_lines_in_latex():

@@ -110,7 +110,7 @@ def test_without_objectives_every_row_is_complete_and_nothing_is_asked():
         ({"error": ["0.1", "oops", "0.4", "0.3"]}, {}, "metric 'error' must be a number or empty, but row 0 has '0.1'"),
         ({"cost": [True, True, False, False]}, {}, "metric 'cost' must be a number or empty, but row 0 has True"),
         ({"time": [1, 2, "long", 3]}, {}, "metric 'time' must be a number or empty, but row 2 has 'long'"),
-        ({"state": ["done"] * 4}, {}, "'state' must hold running, stopped, complete, failed, but row 0 has 'done'"),
+        ({"state": ["done"] * 4}, {}, "'state' must hold running, stopped, complete, failed, or what W&B"),
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(changes, arguments, message):
@@ -174,3 +174,22 @@ def test_conditions_whose_names_would_meet_stay_apart():
 def test_a_heading_of_several_lines_is_a_metric_in_one():
     found = read({"note\n(s)": [1.0, 2.0, 3.0, 4.0]})
     assert set(found.metrics()) == {"error", "cost", "note (s)"}
+
+
+@pytest.mark.parametrize(
+    ("words", "column"),
+    [
+        (["finished", "crashed", "killed", "running"], "State"),  # Weights & Biases' export
+        (["TrialState.COMPLETE", "TrialState.FAIL", "TrialState.PRUNED", "TrialState.RUNNING"], "state"),  # Optuna
+        (["FINISHED", "FAILED", "KILLED", "SCHEDULED"], "state"),  # MLflow
+    ],
+)
+def test_states_of_others_are_ours(words, column):
+    found = read({column: words})
+    assert [one.state for one in found.replicates] == ["complete", "failed", "stopped", "running"]
+    assert found.values("a", "error") == (0.1,)
+
+
+def test_a_condition_of_one_number_is_named_as_our_own_are():
+    found = read({"condition": ["0.1", "1e-1", "0.01", "1e-2"], "lr": [0.1, 1e-1, 0.01, 1e-2]}, condition="lr")
+    assert found.conditions == ("lr=0.1", "lr=0.01")

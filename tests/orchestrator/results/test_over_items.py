@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from orchestrator.results.item_errors import ItemErrors, check_sums
-from orchestrator.results.over_items import Place, over_items
+from orchestrator.results.item_errors import ItemErrors
+from orchestrator.results.over_items import Place, check_sums, over_items
 from orchestrator.results.study import Replicate, Study
 from orchestrator.statistics import over_groups
 from orchestrator.statistics.equivalence import Difference

@@ -19,6 +19,9 @@ CONFIGS = {
         (["first.level=5e-1"], ("a",)),
         (["rate=0.00001"], ("c",)),
         (["text=null"], ("c",)),
+        (["hidden_size!=318"], ("c",)),
+        (["level!=2.0", "hidden_size!=650"], ("a",)),
+        (["net.width!=3"], ("b",)),
     ],
 )
 def test_all_filters_must_hold_of_the_path_that_they_end(filters, names):
@@ -36,7 +39,7 @@ def test_all_filters_must_hold_of_the_path_that_they_end(filters, names):
         (["seed=1"], "`seed` must be a recorded config path or its end"),
         (["hidden_size=400"], "No condition has hidden_size=400; recorded are hidden_size = 318, 650."),
         (["hidden_size=650", "net.width=3"], "No condition has hidden_size=650 and net.width=3 together; leave one"),
-        (["hidden_size"], "--where must be PATH=VALUE, but got 'hidden_size'."),
+        (["hidden_size"], "--where must be PATH=VALUE or PATH!=VALUE, but got 'hidden_size'."),
     ],
 )
 def test_a_filter_that_leaves_nothing_says_what_there_is(filters, said):

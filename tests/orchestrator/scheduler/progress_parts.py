@@ -44,7 +44,7 @@ def started():
     return {"kind": "started"}
 
 
-def shown_on_screen(written):
+def rows_on_screen(written):
     """The lines that stay, by a terminal that knows what a live view uses: up, erase a line, return."""
     rows, y = [""], 0
     for part in re.findall(r"\x1b\[\??\d*[A-Za-z]|\n|\r|[^\x1b\n\r]+", written):

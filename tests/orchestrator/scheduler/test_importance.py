@@ -28,9 +28,10 @@ def search(objectives, num_trials, name="tiny.search", number=0, space=SPACE):
 
 
 @pytest.fixture(autouse=True)
-def two_groups(monkeypatch):
-    """Twenty forests for each search take seconds."""
+def few_forests(monkeypatch):
+    """Twenty of 64 trees for each search take seconds."""
     monkeypatch.setattr(scheduler_importance, "NUM_GROUPS", 2)
+    monkeypatch.setattr(scheduler_importance, "NUM_TREES", 16)
 
 
 def shares(space=SPACE):
@@ -54,7 +55,7 @@ def test_an_objective_of_one_parameter_gives_it_nearly_all(workplace):
     assert shares()[1] == found
 
 
-@pytest.mark.parametrize("factor", [1e-310, 1e155, 1e308])
+@pytest.mark.parametrize("factor", [1e-310, 1e308])
 def test_the_size_of_an_objective_changes_no_share(workplace, factor):
     search(lambda v: (factor * v["x"] ** 2, factor * (1 + 1e-15 * v["x"])), 40)
     found = importance(told())

@@ -8,10 +8,9 @@ import optuna
 import pytest
 from sqlalchemy.exc import SQLAlchemyError
 
-from orchestrator.scheduler import outage as outage
 from orchestrator.scheduler.optuna_search import SearchedConditions
 from orchestrator.scheduler.pruning import decision_on
-from orchestrator.scheduler.stop_request import StoppedError
+from orchestrator.scheduler.stop_request import LIMIT_S, Outage, StoppedError
 from search_spaces.distributions import Choice, Integer
 from search_spaces.sweep import Constraint, Objective, Search
 from tests.integration.sweeps import searched
@@ -110,7 +109,7 @@ def test_a_database_that_is_away_does_not_stop_a_search_at_work(search, told, mo
     assert len(search.more()) == 1
     monkeypatch.setattr(optuna.Study, "ask", away)
     now = [0.0]
-    monkeypatch.setattr(outage.time, "monotonic", lambda: now[0])
+    search._outage = Outage(told.append, lambda: now[0])
     for now[0] in range(0, 10_000, 100):
         assert search.more() == []
     assert len(told) == 1
@@ -122,8 +121,8 @@ def test_a_search_whose_database_does_not_come_back_is_stopped(search, told, mon
 
     monkeypatch.setattr(optuna.Study, "ask", away)
     now = [0.0]
-    monkeypatch.setattr(outage.time, "monotonic", lambda: now[0])
-    for now[0] in range(0, int(outage.LIMIT_S) + 100, 100):
+    search._outage = Outage(told.append, lambda: now[0])
+    for now[0] in range(0, int(LIMIT_S) + 100, 100):
         assert search.more() == []
     assert len(told) == 1
     now[0] += 100
@@ -235,7 +234,7 @@ def test_a_decision_waits_while_the_database_is_away_and_stops_a_search_that_has
         raise SQLAlchemyError("gone")
 
     now = [0.0]
-    monkeypatch.setattr(outage.time, "monotonic", lambda: now[0])
+    search._outage = Outage(told.append, lambda: now[0])
     with monkeypatch.context() as patch:
         patch.setattr(optuna.trial.Trial, "set_user_attr", away)
         for now[0] in range(0, 10_000, 100):  # the other one is still at work

@@ -1,6 +1,7 @@
 """The progress view never hurts a sweep: signals, threads, a console that is gone, a fault of its own."""
 
 import io
+import re
 import threading
 
 import pytest
@@ -12,7 +13,7 @@ from tests.orchestrator.scheduler.progress_parts import (
     lines_of,
     log_view,
     metrics,
-    shown_on_screen,
+    rows_on_screen,
     started,
     terminal,
 )
@@ -101,18 +102,19 @@ def test_threads_may_call_it_together_while_it_draws(monkeypatch):
         for thread in threads:
             thread.join(timeout=20)
             assert not thread.is_alive()
-    screen = shown_on_screen(console.file.getvalue())
+    screen = rows_on_screen(console.file.getvalue())
     assert len([line for line in screen if ": failed after" in line]) == 12 and "59 left" in screen[-1]
+    assert len([line for line in screen if re.search(r"  \d \d+$", line)]) == 240, "the notes"
 
 
 def test_an_event_draws_writes_and_counts_nothing(monkeypatch):
     file, _, view = log_view()
     view.begin("k", "a", 10_000, 0)
     view.record("k", started())
-    made, said = [], file.getvalue()
+    made, before = [], file.getvalue()
     for name in ("draw", "count", "sweep_eta_s", "summary_text", "metrics_text"):
         monkeypatch.setattr(f"orchestrator.scheduler.progress_panel.{name}", lambda *_, name=name: made.append(name))
     for step in range(10):
         view.record("k", metrics(step, valid_loss=1.0))
         view.conditions({f"c{i}": {"waiting": 5} for i in range(2000)})
-    assert made == [] and file.getvalue() == said
+    assert made == [] and file.getvalue() == before

@@ -3,21 +3,49 @@
 import math
 import re
 import shutil
+import subprocess
+import sys
+import threading
 from functools import partial
+from pathlib import Path
 from statistics import fmean, stdev
 
 import pytest
-from sqlalchemy.exc import OperationalError
+from mlflow import MlflowClient
 
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.scheduler.recorder import Recorder
-from orchestrator.tracking import write_queue
+from orchestrator.tracking import names, write_queue
 from orchestrator.tracking.client import Tracking
-from orchestrator.tracking.curves import read_curves
-from orchestrator.tracking.load import open_runs
-from orchestrator.tracking.row_batch import RowBatch
+from orchestrator.tracking.curves import load_mean_curves
+from orchestrator.tracking.load import load_study
 from tests.integration.sweeps import tiny
 from tests.orchestrator.driven import DESCRIPTION, drive, driven, new_settings
+
+ROOT = Path(__file__).parents[3]
+KILLED = """
+import os, pathlib, sys
+from mlflow import MlflowClient
+from orchestrator.environment.settings import Settings
+from tests.integration.sweeps import tiny
+from tests.orchestrator.driven import drive
+
+nth, folder, calls = int(sys.argv[1]), pathlib.Path(sys.argv[2]), []
+
+def ending(plain):
+    def call(self, *arguments, **named):
+        calls.append(1)
+        answer = plain(self, *arguments, **named)
+        if len(calls) == nth:
+            os._exit(9)
+        return answer
+    return call
+
+for name in ("create_run", "log_param", "log_batch", "log_metric", "set_terminated"):
+    setattr(MlflowClient, name, ending(getattr(MlflowClient, name)))
+drive(tiny({"a": {}, "b": {"x": 0.75}}, seeds=(1, 2)), Settings(folder, f"sqlite:///{folder / 'mlflow.db'}"))
+"""
+"""Runs a sweep in a process that ends behind its nth write to MLflow."""
 
 
 def journals(study, name: str, condition: str) -> list[list[dict]]:
@@ -38,7 +66,8 @@ def test_a_condition_has_the_bounds_of_its_mean():
 
 def test_a_condition_has_the_mean_of_its_replicates_by_step():
     study = driven()
-    curves = {curve.metric: curve for curve in read_curves(open_runs("tiny.driven", study.settings), ["good", "bad"])}
+    loaded = load_study("tiny.driven", study.settings)
+    curves = {curve.metric: curve for curve in load_mean_curves(loaded, ["good", "bad"], study.settings)}
     assert set(curves) == {"total", "valid_error@plain"}
     rows = [
         {record["step"]: record["metrics"]["total"] for record in journal if record["kind"] == "metrics"}
@@ -53,8 +82,8 @@ def test_a_condition_has_the_mean_of_its_replicates_by_step():
 def test_a_replicate_that_ends_before_its_first_write_is_recorded_with_its_run(tmp_path, monkeypatch):
     """The last state is there for the writer before the job that is to write it; an earlier job may take it along."""
 
-    def written_early(self, condition, replicate):
-        self._note_replicate(replicate, {})
+    def written_early(self, task, condition, replicate):
+        self._study.note_state(condition, replicate, self._origin(task), self.known)
         with self._lock:
             self._unwritten.setdefault(condition.name, {})[replicate.seed] = replicate
         if replicate.state == "complete":
@@ -84,7 +113,8 @@ def test_more_seeds_have_a_curve_of_their_own_and_the_same_again_adds_nothing(tm
         for metric in ("total", "valid_error/plain")
     ]
     assert lengths == dict.fromkeys(names, 4)
-    assert {curve.n for curve in read_curves(open_runs("tiny.sweep", settings), ["a"])} == {3}
+    loaded = load_study("tiny.sweep", settings)
+    assert {curve.n for curve in load_mean_curves(loaded, ["a"], settings)} == {3}
 
 
 def test_without_all_journals_there_is_no_curve(tmp_path):
@@ -135,21 +165,25 @@ def test_the_load_of_the_machine_is_in_replicates_runs_only_and_changes_no_resul
     assert kinds == ["started", *["system", "metrics"] * 4, "evaluation", "state"]
 
 
-@pytest.mark.parametrize("num_failures", [1, 3])
-def test_what_a_broken_connection_took_back_is_written_again(tmp_path, monkeypatch, num_failures):
-    """All of a study is there though whole transactions failed, as if there had been none; each run stands once."""
-    failures, flush = [], RowBatch.flush
+@pytest.mark.parametrize("is_done", [True, False])
+@pytest.mark.parametrize("call", ["create_run", "log_param", "log_batch", "log_metric", "set_terminated"])
+def test_what_a_broken_connection_took_back_is_written_again(tmp_path, monkeypatch, call, is_done):
+    """All of a study is there though calls failed, before or after the store did them; each run stands once."""
+    failures, plain = [], getattr(MlflowClient, call)
 
-    def failing(batch):
-        if batch._runs and len(failures) < num_failures:
+    def failing(self, *arguments, **named):
+        is_failing = threading.current_thread().name == "tracking" and len(failures) < 3
+        if not is_failing or is_done:
+            answer = plain(self, *arguments, **named)
+        if is_failing:
             failures.append(1)
-            raise OperationalError("INSERT", {}, Exception("connection refused"))
-        flush(batch)
+            raise ConnectionError("connection refused")
+        return answer
 
-    monkeypatch.setattr(RowBatch, "flush", failing)
+    monkeypatch.setattr(MlflowClient, call, failing)
     monkeypatch.setattr("orchestrator.tracking.write_queue.WAITS_S", (0.02,))
     study = drive(tiny({"a": {}, "b": {"x": 0.75}}, seeds=(1, 2)), new_settings(tmp_path))
-    assert len(failures) == num_failures and study.outcome.num_unwritten == 0
+    assert len(failures) == 3 and study.outcome.num_unwritten == 0
     found = Tracking(study.settings).read_study("tiny.sweep").replicates
     assert [(one.condition, one.seed, one.state) for one in found] == [
         (name, seed, "complete") for name in "ab" for seed in (1, 2)
@@ -157,4 +191,26 @@ def test_what_a_broken_connection_took_back_is_written_again(tmp_path, monkeypat
     runs = study.client.search_runs([study.experiment_id], "tags.`ponderay.kind` != 'sweep'")
     assert sorted(run.info.run_name for run in runs) == ["a", "a seed 1", "a seed 2", "b", "b seed 1", "b seed 2"]
     assert {run.info.status for run in runs} == {"FINISHED"}
-    assert len(study.client.get_metric_history(study.run("a seed 1").info.run_id, "total")) == 4
+    run = study.run("a seed 1")
+    assert len(study.client.get_metric_history(run.info.run_id, "total")) == 4
+    assert run.data.params["seed"] == "1" and run.data.tags[names.STATE] == "complete" and run.data.tags[names.HOST]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nth", range(7, 37, 2))
+def test_a_driver_that_was_killed_between_two_writes_leaves_no_run_twice(tmp_path, nth):
+    """Whatever the next driver finds of it in MLflow: it ends with each run once, and all that a run has."""
+    settings = new_settings(tmp_path)
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(nth), str(tmp_path)], check=False, cwd=ROOT)  # noqa: S603
+    assert killed.returncode == 9
+    study = drive(tiny({"a": {}, "b": {"x": 0.75}}, seeds=(1, 2)), settings)
+    assert [one.state for one in study.outcome.replicates] == ["complete"] * 4
+    found = study.client.search_runs([study.experiment_id], "tags.`ponderay.kind` != 'sweep'")
+    runs = {run.info.run_name: run for run in found}
+    assert sorted(run.info.run_name for run in found) == ["a", "a seed 1", "a seed 2", "b", "b seed 1", "b seed 2"]
+    assert {run.info.status for run in found} == {"FINISHED"}
+    for name in ("a seed 1", "b seed 2"):
+        data = runs[name].data
+        assert data.params["seed"] == name[-1] and data.tags[names.STATE] == "complete" and data.tags[names.HOST]
+        assert len(study.client.get_metric_history(runs[name].info.run_id, "total")) == 4
+    assert runs["a"].data.metrics["error/plain.n"] == 2 and runs["a"].data.params["x"]

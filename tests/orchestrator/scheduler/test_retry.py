@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.journal.lines import Record
-from orchestrator.scheduler.retry import MAX_TRIES, WAITS_S
-from orchestrator.scheduler.task import Task
+from orchestrator.scheduler.task import MAX_TRIES, WAITS_S, Task
 from tests.orchestrator.scheduler.parts import parts
 
 FAILED = {"kind": "state", "attempt": "driver.1", "state": "failed", "error": "ZeroDivisionError: said"}

@@ -5,6 +5,7 @@ import pytest
 from orchestrator.environment.settings import read_settings
 from orchestrator.journal.study_file import StudyFile
 from orchestrator.scheduler.recorder import Recorder
+from orchestrator.scheduler.study_notes import StudyNotes
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from tests.integration.sweeps import tiny
@@ -16,10 +17,7 @@ class HeldQueue:
     """Jobs by name as in `WriteQueue`, done when the test says so."""
 
     def __init__(self):
-        self.jobs, self.together = {}, None
-
-    def do_together(self, together, most):
-        self.together = together
+        self.jobs = {}
 
     def put(self, name, job, keeps_place=False):
         if not keeps_place:
@@ -27,8 +25,7 @@ class HeldQueue:
         self.jobs[name] = job
 
     def do(self, name):
-        with self.together():
-            self.jobs[name]()
+        self.jobs[name]()
 
     def do_all(self):
         for name in list(self.jobs):
@@ -41,7 +38,7 @@ def held(workplace):
     queue, tracking = HeldQueue(), Tracking(read_settings())
     factory = TaskFactory(SWEEP, read_settings(), 0)
     file = StudyFile(read_settings().replicates(SWEEP.name), "")
-    recorder = Recorder(tracking, factory, queue, file, "", print, pytest.fail)
+    recorder = Recorder(lambda: tracking, factory, queue, StudyNotes(file, factory, "", print, pytest.fail), print)
     recorder.known  # noqa: B018  # what earlier drivers left is read before anything is written
     first, second = (factory.replicate(SWEEP.conditions[0], seed, {}) for seed in (1, 2))
     recorder.changed(first)

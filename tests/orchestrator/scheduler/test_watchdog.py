@@ -9,8 +9,7 @@ from types import SimpleNamespace
 
 from orchestrator.machine.processes import start_time
 from orchestrator.scheduler import watchdog
-from orchestrator.scheduler.retry import unwritten
-from orchestrator.scheduler.task import Task
+from orchestrator.scheduler.task import Task, unwritten
 from orchestrator.scheduler.watchdog import Watchdog, end_process, where_it_hung
 from tests.waiting import until
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from mlflow import MlflowClient
 
@@ -15,7 +16,7 @@ from orchestrator.environment.settings import read_settings
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.write_queue import WriteQueue
 from tests.integration.sweeps import run_quietly, tiny
-from tests.servers import Server, arguments_of_all, older_store, older_users
+from tests.servers import Server, arguments_of_all, older_store, older_users, unmade_server
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -30,9 +31,18 @@ def be_client(server: Server, monkeypatch: pytest.MonkeyPatch) -> MlflowClient:
     return MlflowClient(server.uri)
 
 
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[Server]:
+    """One whose databases are made once; each test starts it, or finds it started, and may end or kill it."""
+    with unmade_server() as server:
+        yield server
+
+
 @contextlib.contextmanager
 def in_foreground(server: Server) -> Iterator:
     """`ponderay serve`, once it has said all."""
+    if server.processes():
+        server.stop()
     with server.open() as process:
         try:
             while "password" not in process.stdout.readline():
@@ -50,58 +60,66 @@ def wait_until_gone(server: Server) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_in_the_foreground_it_ends_in_order_with_all_that_it_started(own_server, number):
-    with in_foreground(own_server) as process:
-        assert len(own_server.processes()) == 4
+def test_in_the_foreground_it_ends_in_order_with_all_that_it_started(lasting, number):
+    with in_foreground(lasting) as process:
+        assert len(lasting.processes()) == 4
         os.killpg(process.pid, number)
         assert process.wait(WAIT_S) == 0
-    assert own_server.processes() == []
+    assert lasting.processes() == []
 
 
-def test_where_mlflow_ends_by_itself_nothing_is_left_and_it_says_so(own_server):
-    with in_foreground(own_server) as process:
-        (mlflow,) = [p for p in own_server.processes() if "orchestrator.server.process" in p.cmdline()]
+def test_where_mlflow_ends_by_itself_nothing_is_left_and_it_says_so(lasting):
+    with in_foreground(lasting) as process:
+        (mlflow,) = [p for p in lasting.processes() if "orchestrator.server.process" in p.cmdline()]
         mlflow.kill()
         assert process.wait(WAIT_S) == 1
         assert "The server ended unexpectedly" in process.stderr.read()
-    assert own_server.processes() == []
+    assert lasting.processes() == []
 
 
-def test_where_postgresql_ends_by_itself_it_ends_too_and_serves_again_when_started(own_server):
-    with in_foreground(own_server) as process:
-        (first,) = [p for p in own_server.processes() if f"{own_server.kept}/postgres/data" in p.cmdline()]
+def test_where_postgresql_ends_by_itself_it_ends_too_and_serves_again_when_started(lasting):
+    with in_foreground(lasting) as process:
+        (first,) = [p for p in lasting.processes() if f"{lasting.kept}/postgres/data" in p.cmdline()]
         first.kill()
         assert process.wait(WAIT_S) == 1
-        assert f"PostgreSQL in {own_server.kept}/postgres has ended." in process.stdout.read().splitlines()
-    assert own_server.processes() == []
-    own_server.start()
+        assert f"PostgreSQL in {lasting.kept}/postgres has ended." in process.stdout.read().splitlines()
+    assert lasting.processes() == []
+    lasting.start()
 
 
 @pytest.mark.parametrize("all_of_it", [False, True])
-def test_after_it_was_killed_the_next_start_serves_what_was_recorded(own_server, monkeypatch, all_of_it):
-    own_server.start()
-    experiment = be_client(own_server, monkeypatch).create_experiment("kept")
-    password, processes = own_server.user, own_server.processes()
-    for process in processes if all_of_it else [p for p in processes if "serve" in p.cmdline()]:
+def test_after_it_was_killed_the_next_start_serves_what_was_recorded(lasting, monkeypatch, all_of_it):
+    lasting.start()
+    experiment = be_client(lasting, monkeypatch).create_experiment(f"kept {all_of_it}")
+    password, processes = lasting.user, lasting.processes()
+    killed = processes if all_of_it else [p for p in processes if "serve" in p.cmdline()]
+    for process in killed:
         process.kill()
-    own_server.start()
-    assert MlflowClient(own_server.uri).get_experiment_by_name("kept").experiment_id == experiment
-    assert own_server.user == password
-    assert len([p for p in own_server.processes() if "uvicorn" in p.cmdline()]) == 1
-    assert own_server.call("--stop").returncode == 0
-    wait_until_gone(own_server)
-    stopped = own_server.call("--stop")
+    psutil.wait_procs(killed, WAIT_S)  # on a busy machine they have their port for a moment longer
+    lasting.start()
+    assert MlflowClient(lasting.uri).get_experiment_by_name(f"kept {all_of_it}").experiment_id == experiment
+    assert lasting.user == password
+    assert len([p for p in lasting.processes() if "uvicorn" in p.cmdline()]) == 1
+
+
+def test_the_command_that_ends_it_ends_all_and_says_where_there_is_none(lasting):
+    lasting.start()
+    assert lasting.call("--stop").returncode == 0
+    wait_until_gone(lasting)
+    stopped = lasting.call("--stop")
     assert stopped.returncode == 0 and "No tracking server" in stopped.stdout
 
 
-def test_of_two_started_in_the_background_at_once_one_serves_and_both_are_content(own_server):
-    with own_server.open("--background") as one, own_server.open("--background") as other:
+def test_of_two_started_in_the_background_at_once_one_serves_and_both_are_content(lasting):
+    if lasting.processes():
+        lasting.stop()
+    with lasting.open("--background") as one, lasting.open("--background") as other:
         said = [process.communicate(timeout=WAIT_S)[0] for process in (one, other)]
     assert [one.returncode, other.returncode] == [0, 0]
     assert sorted("already runs" in text for text in said) == [False, True]
-    assert all(f"PONDERAY_TRACKING_URI={own_server.uri}" in text for text in said)
-    assert len([p for p in own_server.processes() if "serve" in p.cmdline()]) == 1
-    refused = own_server.call()
+    assert all(f"PONDERAY_TRACKING_URI={lasting.uri}" in text for text in said)
+    assert len([p for p in lasting.processes() if "serve" in p.cmdline()]) == 1
+    refused = lasting.call()
     assert refused.returncode == 2 and refused.stderr.count("\n") == 1 and "already runs" in refused.stderr
 
 
@@ -165,18 +183,18 @@ def test_artifacts_lie_in_a_bucket_that_clients_know_nothing_of(own_server, tmp_
         server.stop()
 
 
-def test_a_sweep_goes_on_while_the_server_is_away_and_nothing_is_lost(own_server, tmp_path, monkeypatch):
-    own_server.start()
-    be_client(own_server, monkeypatch)
+def test_a_sweep_goes_on_while_the_server_is_away_and_nothing_is_lost(lasting, tmp_path, monkeypatch):
+    lasting.start()
+    be_client(lasting, monkeypatch)
     monkeypatch.chdir(tmp_path)
     moments = []
 
     def go_away() -> None:
         """Once it trains, for as long as nobody has noticed."""
         until(lambda: any(Path("runs/replicates").rglob("step_*.pt")))
-        own_server.stop()
+        lasting.stop()
         until(lambda: moments)
-        own_server.start()
+        lasting.start()
         moments.append("back")
 
     away = threading.Thread(target=go_away)
@@ -186,7 +204,7 @@ def test_a_sweep_goes_on_while_the_server_is_away_and_nothing_is_lost(own_server
     away.join()
     assert moments[0] == "noticed" and "back" in moments
     assert (outcome.num_failed, outcome.num_unwritten) == (0, 0)
-    client = MlflowClient(own_server.uri)
+    client = MlflowClient(lasting.uri)
     experiment = client.get_experiment_by_name("tiny.outage").experiment_id
     runs = client.search_runs([experiment], "tags.`ponderay.kind` = 'replicate'")
     assert sorted(run.info.status for run in runs) == ["FINISHED"] * 4

@@ -107,7 +107,7 @@ def test_what_no_database_takes_is_written_with_other_characters_and_long_names_
     strange, name = "a\0b\udc80c", "x" * 300
     run_id = tracking.open_run(tracking.open_experiment("sweep"), "replicate", "0123", name, {"note": strange})
     tracking.log(run_id, tags={"tag": strange}, params={"path": strange})
-    tracking.finish(run_id, "failed", strange)
+    tracking.finish(run_id, "failed", traceback=strange)
     run = tracking._client.get_run(run_id)
     assert run.info.run_name == name[:250]
     assert run.data.tags["note"] == run.data.tags["tag"] == run.data.params["path"] == "a\N{REPLACEMENT CHARACTER}b?c"
@@ -123,7 +123,7 @@ def test_a_run_whose_files_have_no_place_has_its_numbers_and_its_end(tracking, t
     location.parent.parent.mkdir(parents=True, exist_ok=True)
     location.parent.write_text("no folder")
     with pytest.warns(DataWarning, match="cannot be stored in MLflow .* They stay in the replicate's folder"):
-        tracking.finish(run_id, "failed", "Traceback")
+        tracking.finish(run_id, "failed", traceback="Traceback")
     run = tracking._client.get_run(run_id)
     assert (run.info.status, run.data.metrics["error"]) == ("FAILED", 0.5)
 

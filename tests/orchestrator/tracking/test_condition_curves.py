@@ -1,28 +1,24 @@
-"""Curves in MLflow: what is written is what is read, once, and for each number of seeds apart."""
+"""Curves that people see in MLflow: each once, and for each number of seeds apart."""
 
 import math
 
 import pytest
 
 from orchestrator.results.curves import Curve
-from orchestrator.tracking.curves import read_curves
-from orchestrator.tracking.load import open_runs
+from orchestrator.tracking.condition_metrics import of_curves
 from tests.orchestrator.recorded import replicate
-from trainables.errors import InputError
 
 pytestmark = pytest.mark.every_store
 
 OF_3 = Curve("a", "per@e", 3, (0, 10, 20), (3.0, 2.0, 1.0), (0.3, 0.2, 0.1))
 OF_5 = Curve("a", "per@e", 5, (0, 10, 20), (3.5, 2.5, 1.5), (0.4, 0.3, 0.2))
-LOSS = Curve("a", "a/loss", 5, (10, 20), (1.0, 0.5), (0.0, 0.0))
 
 
-def curves(tracking, conditions: list[str]) -> tuple[Curve, ...]:
-    """What MLflow gives, and the file of a store that is one gives too."""
-    by_mlflow = read_curves(tracking.runs("sweep"), conditions)
-    found = read_curves(open_runs("sweep", tracking._settings), conditions)
-    assert repr(found) == repr(by_mlflow)
-    return found
+def curves(tracking, run_id: str) -> dict[str, list[tuple[int, float]]]:
+    """What MLflow's client gives, by name."""
+    names = [name for name in tracking._client.get_run(run_id).data.metrics if " of " in name]
+    histories = {name: tracking._client.get_metric_history(run_id, name) for name in names}
+    return {name: [(one.step, one.value) for one in history] for name, history in histories.items()}
 
 
 def condition_run(tracking, name: str, *metrics: str) -> str:
@@ -33,31 +29,28 @@ def condition_run(tracking, name: str, *metrics: str) -> str:
 
     named = dict.fromkeys(metrics, 0.5)
     tracking.write_replicates(experiment, run_id, encode(replicate(name, 1, metrics=named)))
-    tracking.summarise_condition(run_id, [replicate(name, 1, metrics=named)])
+    tracking.end_condition(run_id, [replicate(name, 1, metrics=named)], [], {})
     return run_id
 
 
-def test_what_is_written_is_read_with_the_names_that_metrics_had(tracking):
-    run_id = condition_run(tracking, "a", "per@e", "a/loss")
-    tracking.write_curves(run_id, [OF_5, LOSS])
-    assert curves(tracking, ["a"]) == (LOSS, OF_5)
+def write(tracking, run_id: str, curves: list[Curve]) -> None:
+    tracking._write(run_id, of_curves(curves), {})
 
 
 def test_writing_twice_doubles_nothing(tracking):
     run_id = condition_run(tracking, "a", "per@e")
     for _ in range(2):
-        tracking.write_curves(run_id, [OF_3])
-    history = tracking._client.get_metric_history(run_id, "mean of 3/per/e")
-    assert [(metric.step, metric.value) for metric in history] == [(0, 3.0), (10, 2.0), (20, 1.0)]
-    spread = tracking._client.get_metric_history(run_id, "std of 3/per/e")
-    assert [metric.value for metric in spread] == [0.3, 0.2, 0.1]
+        write(tracking, run_id, [OF_3])
+    assert curves(tracking, run_id) == {
+        "mean of 3/per/e": [(0, 3.0), (10, 2.0), (20, 1.0)],
+        "std of 3/per/e": [(0, 0.3), (10, 0.2), (20, 0.1)],
+    }
 
 
 def test_curves_of_more_seeds_are_not_mixed_with_those_of_fewer_nor_with_the_mean(tracking):
     run_id = condition_run(tracking, "a", "per@e")
-    tracking.write_curves(run_id, [OF_3])
-    tracking.write_curves(run_id, [OF_5])
-    assert curves(tracking, ["a"]) == (OF_5,)
+    write(tracking, run_id, [OF_3])
+    write(tracking, run_id, [OF_5])
     metrics = tracking._client.get_run(run_id).data.metrics
     assert (metrics["mean of 3/per/e"], metrics["mean of 5/per/e"], metrics["per/e"]) == (1.0, 1.5, 0.5)
     assert len(tracking._client.get_metric_history(run_id, "per/e")) == 1
@@ -66,27 +59,11 @@ def test_curves_of_more_seeds_are_not_mixed_with_those_of_fewer_nor_with_the_mea
 def test_one_replicate_has_no_spread(tracking):
     alone = Curve("a", "per@e", 1, (0, 10), (1.0, 0.5), (math.nan, math.nan))
     run_id = condition_run(tracking, "a", "per@e")
-    tracking.write_curves(run_id, [alone])
-    (found,) = curves(tracking, ["a"])
-    assert (found.steps, found.means) == (alone.steps, alone.means)
-    assert all(math.isnan(std) for std in found.stds)
-
-
-def test_conditions_are_read_in_the_order_asked_for_and_those_without_curves_left_out(tracking):
-    for name in ("a", "b", "c"):
-        run_id = condition_run(tracking, name, "per@e")
-        if name != "b":
-            tracking.write_curves(run_id, [Curve(name, "per@e", 2, (1, 2), (1.0, 2.0), (0.0, 0.0))])
-    assert [curve.condition for curve in curves(tracking, ["c", "b", "nowhere", "a"])] == ["c", "a"]
-    assert curves(tracking, []) == ()
+    write(tracking, run_id, [alone])
+    assert curves(tracking, run_id) == {"mean of 1/per/e": [(0, 1.0), (10, 0.5)]}
 
 
 def test_a_name_that_would_become_too_long_is_left_out(tracking):
     run_id = condition_run(tracking, "a", "per@e")
-    tracking.write_curves(run_id, [Curve("a", "m" * 245, 2, (1, 2), (1.0, 2.0), (0.0, 0.0)), OF_3])
-    assert curves(tracking, ["a"]) == (OF_3,)
-
-
-def test_a_sweep_that_has_not_run_is_said(tracking):
-    with pytest.raises(InputError, match="nothing has not run here yet"):
-        open_runs("nothing", tracking._settings)
+    write(tracking, run_id, [Curve("a", "m" * 245, 2, (1, 2), (1.0, 2.0), (0.0, 0.0)), OF_3])
+    assert set(curves(tracking, run_id)) == {"mean of 3/per/e", "std of 3/per/e"}

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.every_store
 def summarised(tracking, replicates) -> dict[str, float]:
     """The metrics of the condition's run after a summary of `replicates`."""
     run_id = tracking.open_run(tracking.open_experiment("sweep"), "condition", "0123", "a", {})
-    tracking.summarise_condition(run_id, replicates)
+    tracking.end_condition(run_id, replicates, [], {})
     return dict(tracking._client.get_run(run_id).data.metrics)
 
 

@@ -1,6 +1,5 @@
 """Databases of SQLite that are damaged, that are none, and that are moved while they are in use."""
 
-import contextlib
 import shutil
 import sqlite3
 from pathlib import Path
@@ -8,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.environment.settings import read_settings
+from orchestrator.tracking.availability import is_unavailable
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.damage import fault, move_away
-from orchestrator.tracking.lease import LeaseKeeper
 from orchestrator.tracking.load import load_study
 from trainables.errors import InputError
 
@@ -54,14 +53,11 @@ def test_looking_for_damage_changes_nothing(workplace):
     assert {file.name: file.read_bytes() for file in Path().glob("killed.db*")} == before
 
 
-def test_a_lease_in_a_store_that_was_moved_is_lost_at_once(workplace):
-    """Its file goes on to be read, but another driver takes the lease in the new one."""
-    lost: list[str] = []
-    with contextlib.closing(LeaseKeeper(Tracking(read_settings()), lost.append, heartbeat_s=600.0)) as keeper:
-        lease = keeper.lease("x")
-        assert lease.acquire()
-        move_away(Path("runs/mlflow.db"))
-        keeper._beat(lease)
-        assert lease.is_lost() and not lease.is_held() and not keeper.holds_all()
-    (said,) = lost
-    assert said.startswith("The lease of x cannot be kept: ") and "readonly database" in said
+def test_a_write_into_a_store_that_was_moved_is_refused(workplace):
+    """Its file goes on to be read, but what is written would be in nobody's store."""
+    tracking = Tracking(read_settings())
+    tracking.open_experiment("before")
+    move_away(Path("runs/mlflow.db"))
+    with pytest.raises(Exception, match="readonly database") as raised:
+        tracking.open_experiment("after")
+    assert not is_unavailable(raised.value)

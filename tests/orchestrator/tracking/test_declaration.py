@@ -60,7 +60,7 @@ def test_queries_answer_where_the_code_is_gone_and_run_says_where_it_was(left):
     front = json.loads(call("pareto", "toy", "--format", "json"))
     assert [one["direction"] for one in front["objectives"]] == ["minimize", "minimize"]
     assert "width=4" in call("compare", "toy") and "toy.report.html" in call("report", "toy")
-    with pytest.raises(InputError, match=r"toy was run as gone_by_then\.py:toy; its code is found by that name only"):
+    with pytest.raises(InputError, match=r"toy was run as gone_by_then\.py:toy\. There is no file gone_by_then\.py"):
         CliRunner().invoke(app, ["run", "toy"], catch_exceptions=False)
 
 

@@ -97,7 +97,7 @@ def test_a_number_is_one_condition_however_it_is_written(theirs):
     theirs.log(0.4, seed=2, lr="1.0", model="1.0")
     theirs.log(0.5, seed=1, lr="007", model="7")
     assert [(r.condition, r.seed) for r in theirs.read(condition="lr").replicates] == [
-        ("0.001", 1), ("0.001", 2), ("1", 1), ("1", 2), ("007", 1),
+        ("lr=0.001", 1), ("lr=0.001", 2), ("lr=1", 1), ("lr=1", 2), ("007", 1),
     ]  # fmt: skip
     theirs.log(0.6, "FAILED", seed="1.0", lr="1E-3", model="True")
     assert [(r.condition, r.seed) for r in theirs.read(condition=["lr", "model"]).replicates] == [

@@ -30,7 +30,7 @@ def test_a_process_of_this_machine_is_seen_alive_and_dead():
     pid, started = ended_process()
     of = {"space": process_space(), "pid": pid, "started": started}
     gone = find_holder({"1": json.dumps(ELSEWHERE | {"place": of})}, {"beat.1": new_beat(1)})
-    assert gone == Holder("process 7 on there", True, None, "t")
+    assert gone == Holder("process 7 on there", True, None, "t", is_here=True, generation=1)
 
 
 @pytest.mark.parametrize(

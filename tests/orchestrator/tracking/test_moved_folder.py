@@ -10,7 +10,7 @@ from mlflow.tracking._tracking_service import utils
 
 from orchestrator.environment.settings import Settings
 from orchestrator.tracking.client import Tracking
-from orchestrator.tracking.load import open_runs
+from orchestrator.tracking.load import load_files
 from tests.integration.sweeps import tiny
 from tests.orchestrator.driven import drive, new_settings
 
@@ -44,14 +44,14 @@ def test_all_files_are_where_the_folder_is_now(workplace, move):
     left = files(first)
     moved = Settings(second, f"sqlite:///{second / 'mlflow.db'}")
 
-    (found,) = open_runs(SWEEP.name, moved).files_of("figures")
+    (found,) = load_files(SWEEP.name, "figures", moved)
     assert found.read() == b"a picture"
     figure.write_bytes(b"another")
     Tracking(moved).store_figures(SWEEP.name, [figure])
     drive(replace(SWEEP, seeds=(1, 2)), moved)
 
     assert files(first) == left and first.exists() == bool(left)
-    (found,) = open_runs(SWEEP.name, moved).files_of("figures")
+    (found,) = load_files(SWEEP.name, "figures", moved)
     assert found.read() == b"another"
     assert len(tracebacks(moved)) == 2 and all("DivergedError" in text for text in tracebacks(moved))
 

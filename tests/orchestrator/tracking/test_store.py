@@ -5,7 +5,7 @@ import threading
 import pytest
 from sqlalchemy import make_url
 
-from orchestrator.tracking.store import PATIENCE, address, made_once
+from orchestrator.tracking.store import NEW, PATIENCE, address, has_store, made_once, make_file
 
 
 @pytest.mark.parametrize("uri", ["sqlite:////tmp/x.db", "http://127.0.0.1:5000", "mysql://u@h/db"])
@@ -44,3 +44,19 @@ def test_tables_of_a_new_database_are_made_by_one_at_a_time(postgres_server, tmp
     for thread in threads:
         thread.join()
     assert most == [1] * 8
+
+
+def test_a_new_file_has_mlflows_tables_or_is_not_there(tmp_path, monkeypatch):
+    """MLflow cannot go on with a store in whose making it was killed."""
+    from mlflow import MlflowClient
+
+    file = tmp_path / "mlflow.db"
+    with monkeypatch.context() as patch:
+        patch.setattr(MlflowClient, "search_experiments", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            make_file(file)
+    (tmp_path / f"mlflow.db.0123{NEW}").write_text("half of it")
+    assert not has_store(f"sqlite:///{file}")
+    make_file(file)
+    assert [path.name for path in tmp_path.iterdir()] == ["mlflow.db"]
+    assert MlflowClient(tracking_uri=f"sqlite:///{file}").create_experiment("x") == "1"

@@ -1,14 +1,13 @@
-"""Curves of validation come from the runs of replicates, by MLflow and by the store's file alike."""
+"""Curves of validation, by what selects checkpoints and what foresees objectives."""
 
 import pytest
 from mlflow.entities import Metric
 
 from orchestrator.results.study import Study
-from orchestrator.results.validations import ValidationCurve, Validations
-from orchestrator.tracking.load import open_runs
-from orchestrator.tracking.study_runs import NoRuns
+from orchestrator.results.validations import SeedCurve, Validations
 from orchestrator.tracking.validations import MOST_REPLICATES, read_validations, with_validations
 from search_spaces.find import find_sweep
+from tests.orchestrator.driven import new_settings
 from tests.orchestrator.recorded import replicate
 from trainables.metric import Best
 
@@ -32,26 +31,24 @@ def recorded(tracking):
 
 @pytest.mark.every_store
 def test_those_of_complete_replicates_are_read_by_what_selects(tracking, recorded):
+    """Of a study without journals, from MLflow."""
     sweep, study = recorded
     name = sweep.conditions[0].name
-    by_mlflow = read_validations(tracking.runs(sweep.name), sweep, study)
-    found = read_validations(open_runs(sweep.name, tracking._settings), sweep, study)
-    curves = [ValidationCurve(name, seed, "valid_per@stochastic", (0, 1, 3), (1.0, 0.5 / seed, 0.25 / seed))
-              for seed in (1, 2)]  # fmt: skip
-    assert sorted(found.curves, key=lambda one: one.seed) == curves
-    assert sorted(by_mlflow.curves, key=lambda one: one.seed) == curves
-    assert found.selected == by_mlflow.selected
+    found = read_validations(sweep, study, tracking._settings)
+    assert found.curves == tuple(
+        SeedCurve(name, seed, "valid_per@stochastic", (0, 1, 3), (1.0, 0.5 / seed, 0.25 / seed)) for seed in (1, 2)
+    )
     assert found.selecting(name, "stochastic") == Best("valid_per@stochastic")
 
 
-def test_without_runs_there_are_those_that_bundles_brought():
+def test_without_runs_there_are_those_that_bundles_brought(tmp_path):
     sweep = find_sweep("asr.demo", smoke=True)
-    curve = ValidationCurve("a", 1, "valid_per", (1, 2), (0.5, 0.25))
+    curve = SeedCurve("a", 1, "valid_per", (1, 2), (0.5, 0.25))
     study = Study(sweep.name, (replicate("a", 1, run_id="1"),), validations=Validations({}, (curve,)))
-    assert with_validations(NoRuns(), sweep, study).validations.curves == (curve,)
+    assert with_validations(sweep, study, new_settings(tmp_path)).validations.curves == (curve,)
 
 
-def test_of_a_large_study_none_are_read():
+def test_of_a_large_study_none_are_read(tmp_path):
     sweep = find_sweep("asr.demo", smoke=True)
     many = tuple(replicate("a", seed, run_id=str(seed)) for seed in range(MOST_REPLICATES + 1))
-    assert read_validations(NoRuns(), sweep, Study(sweep.name, many)) == Validations()
+    assert read_validations(sweep, Study(sweep.name, many), new_settings(tmp_path)) == Validations()

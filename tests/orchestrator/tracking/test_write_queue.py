@@ -1,6 +1,5 @@
 """The queue: order, one write for many changes, and patience while the store is away."""
 
-import contextlib
 import errno
 import threading
 
@@ -199,52 +198,7 @@ def test_it_is_said_what_the_store_lacks_and_not_what_sqlalchemy_was_about(queue
     assert told[0].endswith(" keep all results ((builtins.Exception) database or disk is full).")
 
 
-@pytest.fixture
-def blocks(queue):
-    """What each block of jobs did that are done together, and how it ended; all begin when `gate` is set."""
-    ended, gate = [], threading.Event()
-
-    @contextlib.contextmanager
-    def together():
-        done = []
-        ended.append((done, "begun"))
-        queue.done = done
-        yield
-        ended[-1] = (done, "kept")
-
-    queue.do_together(together, 3)
-    queue.put("gate", gate.wait)
-    until(lambda: ended)
-    return ended, gate
-
-
-def test_jobs_that_wait_are_done_together_so_many_at_most(queue, blocks):
-    ended, gate = blocks
-    for number in range(5):
-        queue.put(number, lambda number=number: queue.done.append(number))
-    gate.set()
-    assert queue.drain(5) == 0
-    assert ended[1:] == [([0, 1, 2], "kept"), ([3, 4], "kept")]
-
-
-def test_where_the_store_goes_away_jobs_that_were_to_be_done_together_are_done_one_by_one(queue, blocks):
-    ended, gate = blocks
-    tries = []
-
-    def away_once():
-        tries.append(1)
-        if len(tries) == 1:
-            raise ConnectionError("connection refused")
-
-    queue.put("a", lambda: queue.done.append("a"))
-    queue.put("b", away_once)
-    gate.set()
-    assert queue.drain(5) == 0
-    assert ended[1:] == [(["a"], "begun"), (["a"], "kept"), ([], "kept")]
-
-
 def test_one_failure_in_ten_holds_up_no_other_job(queue):
-    """Done together only, all would wait until none of all fails at once."""
     done, calls = [], []
 
     def flaky(number):
@@ -253,32 +207,11 @@ def test_one_failure_in_ten_holds_up_no_other_job(queue):
             raise ConnectionError("connection refused")
         done.append(number)
 
-    queue.do_together(contextlib.nullcontext, 200)
     with queue._changed:
         for number in range(200):
             queue.put(number, lambda number=number: flaky(number))
     assert queue.drain(20) == 0
     assert sorted(set(done)) == list(range(200)) and len(calls) < 500
-
-
-@pytest.mark.parametrize("names", ["a", "ab"])
-def test_what_was_done_together_is_not_kept_where_another_may_write_at_its_end(names):
-    """The lease is asked for before the block, and again before it is kept."""
-    holds, kept = [True, False], []
-
-    @contextlib.contextmanager
-    def together():
-        yield
-        kept.append("block")
-
-    queue = WriteQueue(kept.append, lambda: holds.pop(0) if holds else False)
-    queue.do_together(together, 3)
-    with queue._changed:
-        for name in names:
-            queue.put(name, lambda: None)
-    assert queue.drain(5) == 0
-    queue.close()
-    assert kept == [] and holds == []
 
 
 def test_a_write_that_another_process_came_before_is_tried_once_more(queue):
@@ -293,17 +226,17 @@ def test_a_write_that_another_process_came_before_is_tried_once_more(queue):
     assert queue.drain(5) == 0 and len(tries) == 2
 
 
-def test_of_jobs_done_together_the_one_that_is_refused_keeps_no_other_from_being_done(queue, blocks):
-    ended, gate = blocks
+def test_the_job_that_is_refused_keeps_no_other_from_being_done(queue):
+    done, gate = [], threading.Event()
 
     def refused():
         raise refusal("no such run")
 
-    queue.put("a", lambda: queue.done.append("a"))
+    queue.put("gate", gate.wait)
+    queue.put("a", lambda: done.append("a"))
     queue.put("b", refused)
-    queue.put("c", lambda: queue.done.append("c"))
+    queue.put("c", lambda: done.append("c"))
     gate.set()
     with pytest.raises(InputError, match="no such run"):
         queue.drain(5)
-    queue._thread.join(0.2)
-    assert ended[1:] == [(["a"], "begun"), (["a"], "kept"), ([], "begun"), ([], "begun"), (["c"], "kept")]
+    until(lambda: done == ["a", "c"])

@@ -9,8 +9,7 @@ import torch
 
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.journal.summary import summarise
-from orchestrator.scheduler.retry import unwritten
-from orchestrator.scheduler.task import Task
+from orchestrator.scheduler.task import Task, unwritten
 from orchestrator.worker import execute
 
 

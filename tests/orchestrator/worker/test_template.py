@@ -1,7 +1,7 @@
 """Replicates that are forked from a template: none sees another, and none takes another along."""
 
 import contextlib
-import random
+import itertools
 import signal
 import subprocess
 import sys
@@ -98,12 +98,6 @@ def test_a_replicate_whose_process_ends_is_lost_with_a_sentence_and_the_next_run
     assert (said, records[-1]["state"]) == ("", "complete")
 
 
-def test_what_a_replicate_prints_goes_where_its_users_output_goes(tmp_path, capfd):
-    with contextlib.closing(Template()) as found:
-        run(found, replicate(tmp_path, "os._exit(3)"))
-    assert "changes 'os._exit(3)'" in capfd.readouterr().out
-
-
 def test_a_replicate_that_hangs_says_where_and_is_ended_alone(template, tmp_path):
     said = []
 
@@ -126,7 +120,8 @@ def test_draws_without_a_seed_differ_between_replicates_as_between_processes(tem
     assert len(first) == 3 and not set(first.values()) & set(second.values())
 
 
-def test_a_replicate_ends_with_the_process_that_uses_its_template(tmp_path):
+def test_a_replicate_prints_where_its_user_does_and_ends_with_the_process_that_uses_its_template(tmp_path):
+    """Nothing that it has printed waits in a buffer, which a crash would take along."""
     (tmp_path / "work.json").write_text(replicate(tmp_path, "hangs").model_dump_json())
     program = (  # the replicate prints to the same pipe, so a line is written at once
         "import os, sys; from pathlib import Path; from orchestrator.worker.template import Template, Work; "
@@ -135,7 +130,10 @@ def test_a_replicate_ends_with_the_process_that_uses_its_template(tmp_path):
     )
     command = [sys.executable, "-c", program, str(tmp_path / "work.json")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as user:  # noqa: S603
-        _, pid, started = next(line for line in user.stdout if line.startswith("started ")).split()
+        lines = iter(user.stdout.readline, "")
+        said = sorted(itertools.islice((line for line in lines if line.startswith(("changes ", "started "))), 2))
+        assert said[0] == "changes 'hangs'\n"
+        _, pid, started = said[1].split()
         user.send_signal(signal.SIGKILL)
         until(lambda: is_gone(int(pid), started))
 
@@ -215,11 +213,10 @@ def test_the_thread_of_an_allocator_is_none_that_a_fork_would_lack(template, tmp
 
 @pytest.mark.slow
 def test_smoke_sweeps_of_all_families_have_equal_digits_in_any_order(tmp_path):
-    """Prerequisites before what needs them; all in processes that one template forks."""
+    """Prerequisites before what needs them; all in processes that one template forks, in one order and its reverse."""
     numbers = []
-    for order in range(3):
-        works, found = smoke_works(tmp_path / str(order)), {}
-        random.Random(order).shuffle(works)
+    for order in (1, -1):
+        works, found = smoke_works(tmp_path / str(order))[::order], {}
         with contextlib.closing(Template()) as forking:
             for work in (part for parts in works for part in parts):
                 if work.label not in found:
@@ -227,7 +224,7 @@ def test_smoke_sweeps_of_all_families_have_equal_digits_in_any_order(tmp_path):
                     assert (said, records[-1]["state"]) == ("", "complete"), work.label
                     found[work.label] = digits(records)
         numbers.append(found)
-    assert len(numbers[0]) >= 7 and numbers[0] == numbers[1] == numbers[2]
+    assert len(numbers[0]) >= 7 and numbers[0] == numbers[1]
 
 
 def smoke_works(folder: Path) -> list[list[Work]]:

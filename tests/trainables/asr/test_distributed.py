@@ -22,15 +22,17 @@ CONFIGS = {
     "learned_released": PLAIN.with_value("controller", Learned(penalty="released", weight=0.01)),
     "joint": PLAIN.with_value("controller", Random(p_big=1.0)).with_value("ar_loss_weight", 1e-3),
 }
+GRU = CONFIG.pretraining.with_value("dropout", 0.0)
 PRETRAINING = CONFIG.pretraining.with_value("dropout", 0.0).with_value("encoder", MaskedSelfAttention(num_heads=3))
 
 
 def run_all(rank: int, num_processes: int, folder: Path) -> None:
     """Every config one after the other; rank 0 keeps what it reports."""
     with process_group(rank, num_processes, folder):
-        ar = FolderTrial(folder / f"ar{rank}")
+        ar, gru = (FolderTrial(folder / f"{name}{rank}") for name in ("ar", "gru"))
         pretrain.train(PRETRAINING, ar)
-        reports = {"pretraining": ar.reports}
+        pretrain.train(GRU, gru)
+        reports = {"pretraining": ar.reports, "pretraining of a GRU": gru.reports}
         for name, config in CONFIGS.items():
             config = config.with_value("ar", PRETRAINING)
             trial = FolderTrial(
@@ -49,13 +51,16 @@ def folders(tmp_path_factory) -> tuple[Path, Path]:
     return in_one_and_two(run_all, tmp_path_factory)
 
 
-@pytest.mark.parametrize("name", ["pretraining", *CONFIGS])
+@pytest.mark.parametrize("name", ["pretraining", "pretraining of a GRU", *CONFIGS])
 def test_two_processes_report_what_one_reports(folders, name):
     assert_same_reports(folders, name)
 
 
-@pytest.mark.parametrize(("name", "part"), [(name, "recogniser") for name in CONFIGS] + [("joint", "ar")])
+@pytest.mark.parametrize(
+    ("name", "part"), [(name, "recogniser") for name in CONFIGS] + [("joint", "ar"), ("gru", "model")]
+)
 def test_two_processes_learn_what_one_learns(folders, name, part):
-    one, two = (checkpoint.load(folder / f"{name}0/4.pt") for folder in folders)
+    last = "3.pt" if name == "gru" else "4.pt"
+    one, two = (checkpoint.load(folder / f"{name}0" / last) for folder in folders)
     torch.testing.assert_close(two[part], one[part], rtol=5e-3, atol=1e-4)
     assert [len(state["rng"]) for state in (one, two)] == [1, 2]

@@ -13,6 +13,7 @@ from orchestrator.report.bundle.join import join_provenance, join_questions, joi
 from orchestrator.report.bundle.write import write_bundle
 from orchestrator.report.table import to_csv
 from orchestrator.results.question import Question
+from orchestrator.results.reference import recorded_question
 from orchestrator.results.study import Study
 from search_spaces.find import find_sweep
 from tests.orchestrator.recorded import replicate
@@ -77,7 +78,7 @@ def test_answers_of_what_is_put_together_are_those_of_the_whole(tmp_path):
     whole = [one(name, seed, 0.1 * seed + i) for i, name in enumerate(ORDER) for seed in (1, 2, 3)]
     here, there = Study("asr.demo", tuple(whole[:5])), part(tmp_path, whole[5:])
     joined, _ = join_studies(here, [there], ORDER)
-    question = join_questions(Question.of_study(SWEEP, joined, dict), here, [there])
+    question = join_questions(recorded_question(SWEEP, joined), here, [there])
     expected = tables(answer(Study("asr.demo", tuple(whole)), QUESTION))
     assert [to_csv(table) for table in tables(answer(joined, question))] == [to_csv(table) for table in expected]
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 import zipfile
 
 import pytest
@@ -13,10 +14,18 @@ from tests.orchestrator.report.searched import write_search
 from trainables.errors import InputError
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("orchestrator.scheduler.importance.NUM_GROUPS", 2)
+        return write_search(tmp_path_factory.mktemp("written") / "search.zip")
+
+
 @pytest.fixture
-def searched(tmp_path, monkeypatch):
+def searched(written, tmp_path, monkeypatch):
+    """A copy, which the test may change."""
     monkeypatch.setattr("orchestrator.scheduler.importance.NUM_GROUPS", 2)
-    return write_search(tmp_path / "search.zip")
+    return shutil.copy(written, tmp_path / "search.zip")
 
 
 def with_search(file, change):

@@ -1,0 +1,39 @@
+"""The command `checkpoint`: the trained model of a replicate, for other programs."""
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.cli.options import Smoke, SweepName, find_recorded
+from orchestrator.console.printing import path_from_here, say
+from search_spaces.bounds import MOST_SEED
+
+
+def checkpoint(
+    name: SweepName,
+    condition: Annotated[str, typer.Argument(help="A condition's name, as `ponderay status` lists them.")],
+    seed: Annotated[int, typer.Argument(min=0, max=MOST_SEED)] = 1,
+    to: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where to copy it; it is made where it is not there.")
+    ] = Path(),
+    smoke: Smoke = False,
+    evaluation: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The evaluation under which it is the best; default: the first.")
+    ] = None,
+) -> None:
+    """Copy the best checkpoint of a complete replicate into a folder; it is fetched where it is kept in a bucket."""
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.scheduler.kept_checkpoint import kept_checkpoint
+    from orchestrator.tracking.load import load_study
+
+    settings, sweep = read_settings(), find_recorded(name, smoke)
+    kept = kept_checkpoint(load_study(sweep.name, settings), condition, seed, evaluation, settings)
+    to.mkdir(parents=True, exist_ok=True)
+    place = to / f"{sweep.name}.{condition}.seed{seed}{kept.suffix}".replace("/", "_")
+    if kept.is_dir():
+        shutil.copytree(kept, place, dirs_exist_ok=True)
+    else:
+        shutil.copyfile(kept, place)
+    say(f"Checkpoint: {path_from_here(place)}")

@@ -1,0 +1,76 @@
+"""Options of commands that draw figures for a paper."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from orchestrator.console.printing import Format
+from trainables.errors import InputError, shown
+
+
+class PaperFormat(StrEnum):
+    """How a query prints, or the kind of figure that it draws for a paper."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+    pdf = "pdf"
+    svg = "svg"
+    png = "png"
+
+    @property
+    def printed(self) -> Format | None:
+        """How it prints; None for a figure."""
+        return next((format for format in Format if format.value == self.value), None)
+
+
+class LogAxes(StrEnum):
+    """Which axes are logarithmic."""
+
+    none = "none"
+    x = "x"
+    y = "y"
+    both = "both"
+
+
+def _millimetres(given: str | float) -> float:
+    try:
+        width = float(str(given).strip().removesuffix("mm"))
+    except ValueError:
+        width = 0.0
+    if not 20 <= width <= 1000:
+        raise typer.BadParameter(f"It must be a width from 20mm to 1000mm, but got {shown(given)}.")
+    return width
+
+
+OutputFormat = Annotated[
+    PaperFormat,
+    typer.Option("--format", help="table for people; json and csv for programs; pdf, svg and png for a paper."),
+]
+Log = Annotated[LogAxes, typer.Option("--log", help="Of a figure for a paper: its logarithmic axes.")]
+Size = Annotated[
+    float,
+    typer.Option("--size", parser=_millimetres, metavar="WIDTH", help="Of a figure for a paper: its width, as 85mm."),
+]
+Labels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label", metavar="NAME=TEXT", help="Of a figure for a paper: what to call a condition; may be repeated."
+    ),
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--only", metavar="NAME", help="Of a figure for a paper: draws this condition; may be repeated."),
+]
+
+
+def parse_labels(labels: list[str] | None) -> dict[str, str]:
+    """Texts by name; a condition's own name may have the sign between them, so the last one counts."""
+    parsed = {}
+    for item in labels or []:
+        name, sign, text = item.rpartition("=")
+        if not sign:
+            raise InputError(f"--label must be NAME=TEXT, but got {shown(item)}.")
+        parsed[name] = text
+    return parsed

@@ -1,0 +1,72 @@
+"""A callback for Lightning: each epoch's metrics and checkpoint become a report of the trial."""
+
+import random
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import lightning
+import numpy as np
+import torch
+from lightning.pytorch.callbacks import Checkpoint
+
+from trainables.trial import Trial
+
+KEY = "ponderay.random"
+
+
+class ReportToTrial(Checkpoint):  # Lightning calls these last, so that what a module logs at an epoch's end is there
+    """Reports what was logged and a checkpoint at the end of training epochs; what is resumed has the same digits.
+
+    Lightning keeps no state of random generators, so that a resumed training would see other batches and other dropout.
+    This callback keeps them in the checkpoint. It stands in for Lightning's own checkpoints, so leave
+    `enable_checkpointing` as it is. Give `trial.restore()` to `fit`, and seed before the model is built:
+
+        lightning.seed_everything(config.seed)
+        trainer = lightning.Trainer(max_epochs=20, callbacks=[ReportToTrial(trial)])
+        trainer.fit(Network(config), data, ckpt_path=trial.restore())
+
+    Args:
+        trial: what `train(config, trial)` was given.
+        every_n_epochs: how often; the last epoch is reported too.
+        metrics: others than those that were logged, by name; such as counted costs.
+    """
+
+    def __init__(self, trial: Trial, every_n_epochs: int = 1, metrics: dict[str, float] | None = None) -> None:
+        self._trial, self._every, self._metrics = trial, every_n_epochs, metrics or {}
+
+    def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
+        """Reports, with the number of epochs as the step."""
+        epoch = trainer.current_epoch + 1
+        is_last = trainer.should_stop or epoch == trainer.max_epochs or trainer.global_step == trainer.max_steps
+        if epoch % self._every and not is_last:
+            return
+        logged = {name: float(value) for name, value in trainer.callback_metrics.items()}
+        with tempfile.TemporaryDirectory() as folder:
+            trainer.save_checkpoint(file := Path(folder) / "last.ckpt")
+            self._trial.report(logged | self._metrics, step=epoch, checkpoint=file)
+
+    def on_save_checkpoint(
+        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        """Adds the states of the random generators, as what a reader of weights alone takes."""
+        state = np.random.get_state(legacy=False)
+        state["state"]["key"] = torch.from_numpy(state["state"]["key"].astype(np.int64))
+        checkpoint[KEY] = {
+            "python": random.getstate(),
+            "numpy": state,
+            "torch": torch.get_rng_state(),
+            "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        }
+
+    def on_load_checkpoint(
+        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        """Puts the random generators back."""
+        states = checkpoint[KEY]
+        random.setstate(states["python"])
+        states["numpy"]["state"]["key"] = states["numpy"]["state"]["key"].numpy().astype(np.uint32)
+        np.random.set_state(states["numpy"])
+        torch.set_rng_state(states["torch"])
+        if states["cuda"] and torch.cuda.is_available():
+            torch.cuda.set_rng_state_all(states["cuda"])

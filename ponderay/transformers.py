@@ -1,0 +1,47 @@
+"""A callback for Hugging Face's Trainer: each checkpoint that it saves becomes a report of the trial."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import transformers
+
+from trainables.trial import Trial
+
+TIMED: Final = ("runtime", "_per_second", "_flos")
+"""Ends of the names of what no two runs share, or what is counted otherwise."""
+
+
+class ReportToTrial(transformers.TrainerCallback):
+    """Reports what was logged since the last report, and the checkpoint's folder, whenever the Trainer saves one.
+
+    The folder has optimiser, schedule and random generators, so that what is resumed has the same digits. Seed before
+    the model is built, for the Trainer seeds after it:
+
+        transformers.set_seed(config.seed)
+        arguments = transformers.TrainingArguments(folder, seed=config.seed, save_steps=100, report_to="none", ...)
+        trainer = transformers.Trainer(Model(config), arguments, callbacks=[ReportToTrial(trial)], ...)
+        restored = trial.restore()
+        trainer.train(resume_from_checkpoint=str(restored) if restored else None)
+
+    Args:
+        trial: what `train(config, trial)` was given.
+        metrics: others than those that were logged, by name; such as counted costs.
+    """
+
+    def __init__(self, trial: Trial, metrics: dict[str, float] | None = None) -> None:
+        self._trial, self._metrics, self._step = trial, metrics or {}, 0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
+        """Where training goes on, what was logged before is reported already."""
+        self._step = state.global_step
+
+    def on_save(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
+        """Reports, with the number of optimisation steps as the step."""
+        logged: dict[str, float] = {}
+        for entry in state.log_history:  # in order: the newest value of each name counts
+            if entry.get("step", 0) > self._step:
+                logged |= {name: float(value) for name, value in entry.items() if isinstance(value, int | float)}
+        self._step = state.global_step
+        kept = {name: value for name, value in logged.items() if name != "step" and not name.endswith(TIMED)}
+        folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        self._trial.report(kept | self._metrics, step=state.global_step, checkpoint=folder)

@@ -1,0 +1,109 @@
+"""Readers that have only a tracking server: they read the copy of the study file; a silent server stops no answer."""
+
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from orchestrator.environment.settings import read_settings
+from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.load import load_directions, load_holder, load_study, open_tracking
+from orchestrator.tracking.study_copy import read_copy
+from tests.integration.sweeps import run_quietly, tiny
+from tests.servers import Server
+from trainables.errors import DataWarning, InputError
+
+CONDITIONS = {"b": {"x": 0.25}, "a": {}}
+SHOWN = """
+from tests.integration.sweeps import tiny
+def shown():
+    return tiny({"b": {"x": 0.25}, "a": {}}, name="tiny.shown", seeds=(1, 2, 3))
+"""
+COMMAND = [sys.executable, "-c", "from orchestrator.cli.main import main; main()"]
+
+
+@pytest.fixture
+def read_no_runs(monkeypatch):
+    """Nothing is read from MLflow's runs."""
+    monkeypatch.setattr(Tracking, "read_study", lambda *_: pytest.fail("MLflow's runs were read"))
+    monkeypatch.setattr(Tracking, "read_origins", lambda *_: pytest.fail("MLflow's runs were read"))
+
+
+def test_a_laptop_with_nothing_but_the_servers_address_reads_the_copy(client: Server, monkeypatch, request):
+    sweep = tiny(CONDITIONS, name="tiny.copied")
+    run_quietly(sweep)
+    study = load_study(sweep.name)
+    monkeypatch.setenv("PONDERAY_RUNS", "laptop")
+    request.getfixturevalue("read_no_runs")
+    found = load_study(sweep.name)
+    assert (found, found.configs, found.origins) == (study, study.configs, study.origins)
+    assert len(found.replicates) == 4 and found.origins
+
+
+def test_the_last_driver_counts_wherever_it_ran(client: Server, monkeypatch):
+    """The second one has a runs folder of its own, and knows from the server what the first one did."""
+    run_quietly(tiny(CONDITIONS, name="tiny.moved"))
+    first = load_study("tiny.moved")
+    monkeypatch.setenv("PONDERAY_RUNS", "elsewhere")
+    run_quietly(tiny(CONDITIONS | {"c": {"x": 0.75}}, name="tiny.moved"))
+    there = load_study("tiny.moved")
+    assert there.conditions == ("b", "a", "c") and there.of("a") == first.of("a")
+    monkeypatch.setenv("PONDERAY_RUNS", "runs")
+    assert load_study("tiny.moved") == there
+
+
+def test_of_a_silent_server_this_machine_answers_and_says_as_of_when(client: Server, monkeypatch):
+    sweep = tiny(CONDITIONS, name="tiny.silent")
+    run_quietly(sweep)
+    study = load_study(sweep.name)
+    monkeypatch.setenv("PONDERAY_TRACKING_URI", "http://127.0.0.1:9")
+    with pytest.warns(DataWarning, match=r"cannot be opened: .*; the answer is as of \d{4}-\d\d-\d\d \d\d:\d\d on"):
+        assert load_study(sweep.name) == study
+    assert load_directions(sweep, read_settings())["error"] == "minimize"
+    assert open_tracking(sweep.name, read_settings()) is None
+    with pytest.raises(InputError, match="cannot be opened"):
+        load_study("tiny.elsewhere")
+
+
+def test_without_a_copy_the_runs_are_read_and_say_the_same(client: Server, monkeypatch):
+    sweep = tiny(CONDITIONS, name="tiny.older")
+    monkeypatch.setattr("orchestrator.tracking.study_copy.StudyCopy.put_now", lambda _: None)
+    run_quietly(sweep)
+    study, settings = load_study(sweep.name), read_settings()
+    assert read_copy(Tracking(settings).runs(sweep.name), load_holder(sweep.name, settings)) is None
+    monkeypatch.setenv("PONDERAY_RUNS", "laptop")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = load_study(sweep.name)
+    assert sorted(map(repr, found.replicates)) == sorted(map(repr, study.replicates))
+    assert found.configs == study.configs
+
+
+@pytest.mark.slow
+def test_front_and_comparison_are_the_same_from_folder_copy_and_runs_and_of_a_silent_server(client: Server):
+    Path("shown.py").write_text(SHOWN)
+    run_quietly(tiny(CONDITIONS, name="tiny.shown", seeds=(1, 2, 3)))
+
+    def answers(runs: str, **variables: str) -> tuple[list[object], str]:
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "PONDERAY_RUNS": runs} | variables
+        found, said = [], ""
+        for command in (["pareto"], ["compare", "a", "b"]):
+            line = [*COMMAND, command[0], "shown.py:shown", *command[1:], "--format", "json"]
+            done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+            assert done.returncode == 0, done.stderr
+            found.append(json.loads(done.stdout))
+            said = done.stderr
+        return found, said
+
+    here, copied = answers("runs")[0], answers("laptop")[0]
+    tracking = Tracking(read_settings())
+    tracking.log(tracking.sweep_run("tiny.shown"), tags={"ponderay.study": ""})
+    assert here == copied == answers("laptop")[0]
+    found, said = answers("runs", PONDERAY_TRACKING_URI="http://127.0.0.1:9")
+    assert found == here
+    (line,) = (one for one in said.splitlines() if one.startswith("ponderay: "))
+    assert "The tracking store http://127.0.0.1:9 cannot be opened: Connection refused; the answer is as of" in line
