@@ -4,7 +4,7 @@ from pathlib import Path
 
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.packed_folder import kept_open
-from orchestrator.journal.steps import last_complete
+from orchestrator.journal.summary import last_complete
 from orchestrator.results.lookup import find_condition
 from orchestrator.results.study import Study
 from orchestrator.scheduler.task import folder_of_replicate

@@ -21,8 +21,7 @@ from orchestrator.journal.file_names import step_of
 from orchestrator.journal.folder import ReplicateFolder, size_bytes
 from orchestrator.journal.lines import Record
 from orchestrator.journal.packed_folder import opened, remove_unpacked
-from orchestrator.journal.steps import is_over
-from orchestrator.journal.summary import summarise
+from orchestrator.journal.summary import is_over, summarise
 from orchestrator.machine.durable_files import check_is_no_link
 from orchestrator.machine.process_lock import Lease
 from orchestrator.machine.processes import peak_memory_bytes
