@@ -42,8 +42,10 @@ from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.cluster.cluster_watch import ClusterWatch
+    from orchestrator.journal.lines import Record
     from orchestrator.journal.study_file import StudyFile
     from orchestrator.scheduler.scheduler import Scheduler
+    from orchestrator.scheduler.task import Task
     from orchestrator.tracking.client import Tracking
     from orchestrator.tracking.lease import LeaseKeeper, Leases, StoreLease
     from orchestrator.tracking.lease_holder import Holder
@@ -148,7 +150,7 @@ def run_here(
                 if work is None:  # another driver makes a prerequisite, or a store is away
                     time.sleep(POLL_S)
                     continue
-                send, lost = partial(scheduler.reported, work.key), ""
+                send, lost = partial(_send, scheduler, scheduler.tasks[work.key]), ""
                 if template and scheduler.tasks[work.key].condition is None:
                     lost = template.run(work, send, {})
                 else:  # no fork, because a debugger, a profiler and the terminal have to reach it
@@ -156,8 +158,20 @@ def run_here(
                         execute(work, send)
                     except OSError as error:  # it could not take its folder, in which it would have said so
                         lost = f"its folder could not be taken ({redacted_text(str(error))})"
+                    except _Pruned:
+                        pass
                 scheduler.ended(work.key, lost)
         return driver.outcome(scheduler)
+
+
+class _Pruned(BaseException):
+    """Takes a replicate that its search has stopped out of its training in this process."""
+
+
+def _send(scheduler: "Scheduler", task: "Task", record: "Record") -> None:
+    scheduler.reported(task.work.key, record)
+    if task.pruned_because:
+        raise _Pruned
 
 
 def _everything() -> Capacity:

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 import orchestrator  # noqa: F401  finds our own packages, whatever folders of the same names the user has
 from search_spaces.distributions import Choice, Exponential, Integer, Real
+from search_spaces.halving import Halving
 from search_spaces.resources import Resources
 from search_spaces.sweep import (
     Condition,
@@ -72,6 +73,7 @@ __all__ = [
     "Config",
     "Constraint",
     "Exponential",
+    "Halving",
     "InputError",
     "Integer",
     "Metric",

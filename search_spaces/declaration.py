@@ -128,6 +128,23 @@ def _check_search(name: str, search: Any) -> None:
         _check_number(name, "at_most", constraint.at_most)
     if not isinstance(search.pruned, bool):
         raise InputError(f"{name}: `pruned` must be True or False, but got {search.pruned!r}.")
+    if search.halving is not None:
+        _check_halving(name, search.halving)
+
+
+def _check_halving(name: str, halving: Any) -> None:
+    if type(halving).__name__ != "Halving":
+        raise InputError(f"{name}: `halving` must be of type Halving, but got {shown(halving)}.")
+    if not is_metric_name(halving.metric):
+        raise InputError(f"{name}: the metric of `halving` must {NAME_RULE}, but got {shown(halving.metric)}.")
+    for field, least in (("first", 1), ("factor", 2)):
+        _check_whole(name, field, value := getattr(halving, field))
+        if value < least:
+            raise InputError(f"{name}: `{field}` of `halving` must be at least {least}, but got {value}.")
+    if halving.direction not in ("minimize", "maximize"):
+        raise InputError(
+            f"{name}: the direction of `halving` must be minimize or maximize, but got {halving.direction!r}."
+        )
 
 
 def _check_whole(name: str, field: str, value: object) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 from search_spaces.declaration import check_declaration, check_json
 from search_spaces.distributions import Distribution, listed
+from search_spaces.halving import Halving
 from search_spaces.known_names import known_names
 from search_spaces.names import GENERATED_LENGTH, check_condition_name, condition_name_of
 from search_spaces.resources import Resources
@@ -89,6 +90,7 @@ class Search:
         settings: as of `Condition`, of every condition that it draws.
         pruned: whether a condition gets one seed at first, and its others only if no condition whose seeds are all
             complete dominates that one.
+        halving: by which curves of first seeds are stopped early; a condition gets its other seeds behind its first.
     """
 
     space: Mapping[str, Distribution]
@@ -98,6 +100,7 @@ class Search:
     constraints: tuple[Constraint, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     pruned: bool = False
+    halving: Halving | None = None
 
     def num_settings(self) -> int:
         """How many conditions it draws: a grid has no more than it has points."""
@@ -196,7 +199,7 @@ class Sweep:
     @property
     def is_pruned(self) -> bool:
         """Whether conditions get more than one seed only where that one says so."""
-        return self.search is not None and self.search.pruned
+        return self.search is not None and (self.search.pruned or self.search.halving is not None)
 
     def config(self, condition: Condition, seed: int) -> AnyConfig:
         """The whole config of one replicate."""
@@ -377,7 +380,7 @@ def _validate(sweep: Sweep) -> None:
 
 def _validate_seeds(sweep: Sweep) -> None:
     """Raises InputError where the seeds cannot do what they are for."""
-    if sweep.is_pruned and len(sweep.seeds) < 2:
+    if sweep.search and sweep.search.pruned and len(sweep.seeds) < 2:
         raise InputError(
             f"{sweep.name}: a pruned search needs at least 2 seeds, the first to decide on the others, but got "
             f"{len(sweep.seeds)}."

@@ -222,6 +222,10 @@ WRONG = {
     "seeds by need in a search": (searched("{'rate': ponderay.Real(0.1, 1)}").replace("search=", "sequential=ponderay.Sequential(question='front'), search="), "seeds by need work with listed conditions only"),
     "a pruned search of one seed": (searched("{'rate': ponderay.Real(0.1, 1)}", "4, pruned=True").replace("search=", "seeds=(3,), search="), "a pruned search needs at least 2 seeds, the first to decide on the others, but got 1"),
     "a search that is pruned by a word": (searched("{'rate': ponderay.Real(0.1, 1)}", "4, pruned='asha'"), "`pruned` must be True or False, but got 'asha'"),
+    "a search that is halved by a word": (searched("{'rate': ponderay.Real(0.1, 1)}", "4, halving='loss'"), "`halving` must be of type Halving, but got 'loss'"),
+    "a search that is halved from step 0": (searched("{'rate': ponderay.Real(0.1, 1)}", "4, halving=ponderay.Halving('loss', 0)"), "`first` of `halving` must be at least 1, but got 0"),
+    "a search that is halved by 1": (searched("{'rate': ponderay.Real(0.1, 1)}", "4, halving=ponderay.Halving('loss', 1, 1)"), "`factor` of `halving` must be at least 2, but got 1"),
+    "a search that is halved downwards": (searched("{'rate': ponderay.Real(0.1, 1)}", "4, halving=ponderay.Halving('loss', 1, direction='down')"), "the direction of `halving` must be minimize or maximize, but got 'down'"),
     # values without an order, and values that are alike
     "a choice of a set": (searched("{'width': ponderay.Choice({4, 8})}"), "`values` of a Choice must be a list or tuple, but got {8, 4}"),
     "a choice of letters": (searched("{'width': ponderay.Choice('48')}"), "`values` of a Choice must be a list or tuple, but got '48'"),

@@ -208,6 +208,7 @@ def check_disk(settings: Settings, sweep: Sweep | None = None, study: Study | No
     needed = 0.0
     if sweep and sizes:
         num_given_up = _num_pruned(sweep, settings) * (len(sweep.seeds) - 1)
+        num_given_up += sum(one.state == "pruned" for one in study.replicates) if study else 0
         num_left = max(0, sweep.num_conditions() * len(sweep.seeds) - num_given_up - len(complete))
         needed = num_left * sum(sizes) / len(sizes)
     found = f"{_gigabytes(free)} free at {settings.runs}" + (f", {_gigabytes(needed)} needed" if sizes else "")

@@ -307,7 +307,9 @@ def _finish(sweep: "Sweep", outcome: "Outcome") -> NoReturn:
     if outcome.input_errors:
         _fail(outcome.input_errors[0], WRONG_INPUT)
     num_complete = sum(replicate.state == "complete" for replicate in outcome.replicates)
-    out.print(f"{sweep.name}: {num_complete} complete, {outcome.num_failed} failed", markup=False)
+    num_pruned = sum(replicate.state == "pruned" for replicate in outcome.replicates)
+    pruned = f", {num_pruned} pruned" if num_pruned else ""
+    out.print(f"{sweep.name}: {num_complete} complete, {outcome.num_failed} failed{pruned}", markup=False)
     if outcome.num_unwritten:
         from orchestrator.cluster.submission import this_command
 

@@ -163,7 +163,7 @@ def _show_mirror(study: "Study", command: str) -> None:
     """What the study file has and MLflow lacks, as its last driver knew it."""
     if not study.unmirrored:
         return
-    num_ended = sum(one.state in ("complete", "failed") for one in study.replicates)
+    num_ended = sum(one.state in ("complete", "failed", "pruned") for one in study.replicates)
     labels = [f"{condition} seed {seed}" for condition, seed in study.unmirrored]
     more = f" and {len(labels) - MAX_NAMES:,} more" if len(labels) > MAX_NAMES else ""
     is_running = any(one.state == "running" for one in study.replicates)
@@ -183,13 +183,13 @@ def _show_conditions(study: "Study", objective: "Objective") -> None:
 
 
 def _show_failures(study: "Study") -> None:
-    failed = [replicate for replicate in study.replicates if replicate.state == "failed"]
-    if not failed:
-        return
-    rows = [{"condition": r.condition, "seed": r.seed, "error": r.error} for r in failed[:MAX_FAILURES]]
-    print_rows(rows, Format.table, title=f"{len(failed):,} failed", whole=("condition",))
-    if len(failed) > MAX_FAILURES:
-        say(f"{len(failed) - MAX_FAILURES:,} more; --format csv lists all.")
+    for state in ("failed", "pruned"):
+        ended = [replicate for replicate in study.replicates if replicate.state == state]
+        rows = [{"condition": r.condition, "seed": r.seed, "error": r.error} for r in ended[:MAX_FAILURES]]
+        if rows:
+            print_rows(rows, Format.table, title=f"{len(ended):,} {state}", whole=("condition",))
+        if len(ended) > MAX_FAILURES:
+            say(f"{len(ended) - MAX_FAILURES:,} more; --format csv lists all.")
 
 
 def _show_versions(study: "Study") -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
 
 
-STATES: Final = ("complete", "running", "stopped", "failed")
+STATES: Final = ("complete", "running", "stopped", "failed", "pruned")
 
 
 def show_studies(settings: "Settings", format: Format) -> None:

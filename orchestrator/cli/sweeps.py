@@ -81,7 +81,9 @@ def show(
     for condition in sweep.conditions:
         changes = ", ".join(f"{path} = {redacted_text(repr(value))}" for path, value in condition.values.items())
         out.print(f"condition   {condition.name}: {changes or 'the base config'}", markup=False)
-    if sweep.is_pruned:
+    if sweep.search and sweep.search.halving:
+        out.print(f"halving     {sweep.search.halving}", markup=False)
+    if sweep.search and sweep.search.pruned:
         out.print("pruned      a condition gets its other seeds only if nothing dominates its first")
     for path, distribution in (sweep.search.space if sweep.search else {}).items():
         out.print(f"search      {path}: {distribution}", markup=False)

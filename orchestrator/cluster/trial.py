@@ -16,7 +16,7 @@ from ray.tune import PlacementGroupFactory
 
 from orchestrator.cluster.ray_internals import trainer_without_process_group
 from orchestrator.cluster.worker_setup import enter
-from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.journal.folder import PRUNED_FILE, ReplicateFolder
 from orchestrator.journal.lines import Record
 from orchestrator.machine.durable_files import check_is_no_link
 from orchestrator.machine.processes import start_time
@@ -118,6 +118,9 @@ def _run_in_worker(loop_config: dict[str, str]) -> None:
     if faults := [fault for fault in gather(machine_fault(work)) if fault]:  # of any of them: reports are in step
         records.send(_refused(work, faults[0]))
         records.flush()
+        return
+    mark = work.folder / PRUNED_FILE
+    if any(gather(mark.is_file() and mark.read_text() == work.attempt)):
         return
     is_writer = ray.train.get_context().get_world_rank() == 0
     with traceable(work.folder) as process:

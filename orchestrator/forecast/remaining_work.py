@@ -13,7 +13,7 @@ from orchestrator.journal.summary import JournalSummary, summarise
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.capacity import Capacity, check_capacity
 from orchestrator.scheduler.earlier_results import EarlierResults, is_known_to_fail, is_recorded, under_recorded_names
-from orchestrator.scheduler.pruning import is_pruned
+from orchestrator.scheduler.pruning import is_pruned, is_stopped
 from orchestrator.scheduler.task import Task, folder_of, folder_of_replicate, is_settled
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.load import load_if_run
@@ -121,14 +121,19 @@ def look(sweep: Sweep, settings: Settings, num_cpus: float, num_gpus: float, acc
 
 
 def _given(sweep: Sweep, stands: list[RunStatus], decided: Mapping[str, str]) -> list[RunStatus]:
-    """The replicates but for those that a pruned search does not start: where it pruned, or the first seed failed."""
+    """The replicates but for those that a pruned search does not start: where it pruned, or the first seed failed.
+
+    Of those that it stopped by their curves nothing is left, their first seeds neither.
+    """
     first = sweep.seeds[0]
     barred = {name for name, decision in decided.items() if is_pruned(decision)}
     barred |= {status.group for status in stands if status.task.seed == first and status.state == "failed"}
+    stopped = {name for name, decision in decided.items() if is_stopped(decision)}
     return [
         status
         for status in stands
-        if status.task.seed == first or status.state != "to do" or status.group not in barred
+        if status.group not in stopped
+        and (status.task.seed == first or status.state != "to do" or status.group not in barred)
     ]
 
 

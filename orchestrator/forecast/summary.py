@@ -176,7 +176,9 @@ def _notes(snapshot: Snapshot, num_gpus: float, calibrated_s: float | None) -> l
     if snapshot.sweep.sequential:
         question = snapshot.sweep.sequential.question
         notes.append(f"seeds by need: the question {question!r} takes a number of seeds between the least and the most")
-    if snapshot.sweep.is_pruned:
+    if snapshot.sweep.search and snapshot.sweep.search.halving:
+        notes.append(f"curves are halved, which is not in the forecast: {snapshot.sweep.search.halving}")
+    if snapshot.sweep.search and snapshot.sweep.search.pruned:
         notes.append("a pruned search gives a condition its other seeds only if nothing dominates its first")
     num_workers = max((run.task.work.resources.num_workers for run in snapshot.replicates if run.is_left), default=0)
     if calibrated_s and (num_workers > 1 or num_gpus):

@@ -47,6 +47,8 @@ ASIDE: Final = "unreadable."
 """How the name begins of a checkpoint that no longer counts."""
 HUNG_FILE: Final = "threads.txt"
 """Where a process that no longer reported says what its threads were doing."""
+PRUNED_FILE: Final = "pruned.txt"
+"""The attempt that a search has stopped by its curve, for workers that Ray Train starts again."""
 
 
 class ReplicateFolder:

@@ -88,7 +88,7 @@ class StudyContent:
         unmirrored = [
             (one.condition, one.seed)
             for one in (replicates if self.mirrors else ())
-            if one.state in ("complete", "failed")
+            if one.state in ("complete", "failed", "pruned")
             and self.mirrors.get(one.condition, {}).get(str(one.seed)) != standing(one)
         ]
         return Study(name, replicates, updated_ms, settings, configs, origins, unmirrored=tuple(unmirrored))

@@ -108,7 +108,12 @@ def _equation(symbol: str, text: str) -> str:
 def _gaps(answers: Answers) -> list[str]:
     """Replicates and conditions that are missing."""
     states: Counter[str] = Counter(replicate.state for replicate in answers.study.replicates)
-    open_states = {"failed": "failed", "running": "still running", "stopped": "stopped before the end"}
+    open_states = {
+        "failed": "failed",
+        "pruned": "pruned by their curves",
+        "running": "still running",
+        "stopped": "stopped before the end",
+    }
     parts = [f"{states[state]:,} {words}" for state, words in open_states.items() if states[state]]
     total, missing = len(answers.study.replicates), missing_conditions(answers)
     gaps = [f"Of {counted(total, 'replicate')}, {listed(parts)}: they count in nothing here."] if parts else []

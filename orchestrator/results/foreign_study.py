@@ -25,7 +25,8 @@ STATES: Final = get_args(State)
 WORDS: Final[Mapping[str, State]] = {
     **dict.fromkeys(("complete", "completed", "finished", "success", "succeeded"), "complete"),
     **dict.fromkeys(("failed", "fail", "crashed", "error"), "failed"),
-    **dict.fromkeys(("stopped", "killed", "preempted", "preempting", "pruned", "cancelled"), "stopped"),
+    **dict.fromkeys(("stopped", "killed", "preempted", "preempting", "cancelled"), "stopped"),
+    "pruned": "pruned",
     **dict.fromkeys(("running", "pending", "scheduled", "waiting", "queued"), "running"),
 }
 """How a run has ended, in the words of Weights & Biases, Optuna and MLflow."""

@@ -27,7 +27,7 @@ MOST_NAMED: Final = 8
 MOST_SHOWN: Final = 60
 """Conditions of a text, of ten lines at most, and of a table."""
 
-State = Literal["running", "stopped", "complete", "failed"]
+State = Literal["running", "stopped", "complete", "failed", "pruned"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Replicate:
 
     Attributes:
         metrics: the last value of each; those of an evaluation are named `metric@evaluation`.
-        error: one line, where it failed.
+        error: one line, where it failed, or was pruned by its curve.
         evaluations: ids of those done, `name.hash`.
         is_lost: failed for a reason outside the trainable, so that another attempt may succeed.
         duration_s: time that it ran, over all attempts.
@@ -128,7 +128,8 @@ class Study:
 
         Every column of numbers is a metric; columns of text and of yes and no are passed over. An empty or NaN cell
         says that the run did not report the metric. A column `state`, where there is one, says how each run ended
-        (running, stopped, complete or failed); without it a run without a finite value of each objective has failed.
+        (running, stopped, complete, failed or pruned); without it a run without a finite value of each objective has
+        failed.
 
         Args:
             objectives: what fronts, comparisons and reports are of, unless they are given others.

@@ -6,16 +6,20 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Protocol
 
+from orchestrator.journal.lines import Record
+from orchestrator.results.curves import Histories
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.progress import ProgressView
-from orchestrator.scheduler.pruning import KEPT, is_pruned
+from orchestrator.scheduler.pruning import KEPT, PRUNED, is_pruned, is_stopped
 from orchestrator.scheduler.recorder import Recorder
 from orchestrator.scheduler.task import Task, TaskList
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.statistics import group_sequential
 from orchestrator.statistics.summary import exact_mean
+from search_spaces.halving import Halving, Rung
 from search_spaces.sweep import Condition
+from trainables.errors import InputError
 
 
 class ConditionSource(Protocol):
@@ -42,6 +46,9 @@ class ConditionSource(Protocol):
         Args:
             has_begun: whether another of its seeds has begun, so that it keeps them.
         """
+
+    def halve(self, condition: Condition, rung: Rung, num_steps: int | None) -> str | None:
+        """Decides whether its first seed goes on at a rung: why not, or empty; None where that cannot be stored now."""
 
 
 class ListedConditions:
@@ -73,6 +80,10 @@ class ListedConditions:
     def decide(self, condition: Condition, first: Mapping[str, float], has_begun: bool) -> str:
         """It gets them all."""
         return KEPT
+
+    def halve(self, condition: Condition, rung: Rung, num_steps: int | None) -> str | None:
+        """It goes on."""
+        return ""
 
 
 def source_of(factory: TaskFactory, capacity: Capacity, tell: Callable[[str], None]) -> ConditionSource:
@@ -135,6 +146,7 @@ class Conditions:
         self._pruning: dict[str, WantedCondition] = {}
         self.by_name: dict[str, WantedCondition] = {}
         self.is_decided = factory.sweep.sequential is None
+        self._halving: Halving | None = factory.sweep.search.halving if factory.sweep.search else None
 
     def new(self) -> Collection[WantedCondition]:
         """The conditions that have no replicates yet; again, with what comes meanwhile, until `have_tasks`."""
@@ -179,16 +191,62 @@ class Conditions:
             tasks = self._tasks.of(name)
             if not (wanted.is_undecided and tasks and tasks[0].state == "complete"):
                 continue
-            known = self._recorder.known
-            has_begun = name in known.conditions and any(other.seed != tasks[0].seed for other in known.of(name))
             first = self._mean_of(wanted.condition, [self._recorder.replicate(tasks[0])]) or {}
-            wanted.decision = self._source.decide(wanted.condition, first, has_begun)
+            wanted.decision = self._source.decide(wanted.condition, first, self._has_begun_others(name))
             wanted.is_undecided = not wanted.decision  # while the decision cannot be stored
             if is_pruned(wanted.decision):
                 self._announce(name)
             elif wanted.decision:
                 wanted.num_seeds = len(self._factory.sweep.seeds)
         return [wanted for wanted in self._pruning.values() if not wanted.is_undecided]
+
+    def _has_begun_others(self, name: str) -> bool:
+        """Whether an earlier driver has begun more of a condition than its first seed."""
+        known, first = self._recorder.known, self._factory.sweep.seeds[0]
+        return name in known.conditions and any(other.seed != first for other in known.of(name))
+
+    def is_at_rung(self, task: Task, record: Record) -> bool:
+        """Whether a live task may have reached a rung by what it reported now, of a search that halves."""
+        if self._halving is None or not self._is_judged(task):
+            return False
+        next_rung = self._halving.first * self._halving.factor**task.num_rungs
+        return self._halving.metric in record["metrics"] and bool(record["step"] >= next_rung)
+
+    def _is_judged(self, task: Task) -> bool:
+        """Whether its curve says if it goes on: it is a first seed on which nothing is decided, and alone so far."""
+        if self._halving is None or task.condition is None or task.seed != self._factory.sweep.seeds[0]:
+            return False
+        name = task.condition.name
+        return self.by_name[name].is_undecided and not self._has_begun_others(name)
+
+    def halve(self, task: Task, histories: Histories) -> str:
+        """Why a task goes on no further where its curves stand now; empty where it does, and of all but first seeds.
+
+        What was decided before, by an earlier driver too, holds whatever the curves are.
+        """
+        if task.condition is None or task.seed != self._factory.sweep.seeds[0]:
+            return ""
+        wanted = self.by_name[task.condition.name]
+        if self._halving and self._is_judged(task):
+            reached = self._halving.reached(histories.get(self._halving.metric, {}), task.work.num_steps)
+            for rung in list(reached)[task.num_rungs :]:
+                decision = self._source.halve(wanted.condition, rung, task.work.num_steps)
+                if decision is None:
+                    break
+                task.num_rungs += 1
+                wanted.decision, wanted.is_undecided = decision, not decision
+                if decision:
+                    break
+        return wanted.decision.removeprefix(PRUNED) if is_stopped(wanted.decision) else ""
+
+    def refuse_unreported(self, task: Task, histories: Histories) -> None:
+        """Raises InputError where a whole curve lacks the metric by which the search halves."""
+        if self._halving and task.condition and self._halving.metric not in histories:
+            given = ", ".join(sorted(histories))
+            raise InputError(
+                f"{self._factory.sweep.name}: the metric of `halving` must be one that `trial.report` gives in "
+                f"training ({given}), but got {self._halving.metric!r}."
+            )
 
     def decide_by_comparison(self) -> Collection[WantedCondition]:
         """Says anew, from all that ended so far, how many seeds each condition is to have."""

@@ -26,7 +26,7 @@ class EarlierEnd(NamedTuple):
     """How a replicate stands before this driver has done anything for it.
 
     Attributes:
-        final: the record of its end, complete or failed; None where it is still to run.
+        final: the record of its end, complete, failed or pruned; None where it is still to run.
         is_recorded: whether earlier drivers have written that end down.
         is_tried_again: whether it is still to run because the user wants it once more, whatever it failed by.
     """
@@ -96,6 +96,8 @@ class EarlierResults:
     def end_of(self, task: Task, journal: JournalSummary) -> EarlierEnd:
         """How a replicate, whose folder holds `journal`, ended under earlier drivers."""
         known, final = self.by_key.get(task.work.key), journal.final
+        if known and known.state == "pruned":
+            return EarlierEnd({"state": "pruned", "error": known.error}, is_recorded=True)
         is_in_store = is_recorded(known, journal, task)
         if is_in_store or journal.is_complete(task.evaluations):
             lacking = task.work.lacking({**(known.metrics if known else {}), **journal.metrics})

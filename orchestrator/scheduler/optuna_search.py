@@ -21,14 +21,15 @@ from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
-from orchestrator.scheduler.pruning import KEPT, decision_on, is_pruned
-from orchestrator.scheduler.search_store import CONDITION, DECISION, condition_of, drawn_values
+from orchestrator.scheduler.pruning import KEPT, decision_at, decision_on, is_pruned, is_stopped
+from orchestrator.scheduler.search_store import CONDITION, DECISION, RUNG, condition_of, drawn_values
 from orchestrator.scheduler.stop_request import Outage, StoppedError
 from orchestrator.tracking import store as tracking_store
 from orchestrator.tracking.availability import is_of_data
 from orchestrator.tracking.damage import is_damage
 from orchestrator.tracking.store import reason_of, unusable
 from search_spaces.distributions import Distribution, Exponential, Integer, Real, listed
+from search_spaces.halving import Rung
 from search_spaces.redaction import redacted_uri
 from search_spaces.sweep import Condition, Search, Sweep
 from trainables.config import content_hash
@@ -174,13 +175,45 @@ class SearchedConditions:
         frozen = self._study.get_trials(deepcopy=False)[self._numbers[name]]
         if decision := _decision(frozen):
             return {name: decision}
-        is_kept = has_begun or frozen.state.is_finished()
+        is_kept = has_begun or frozen.state.is_finished() or not self._search.pruned
         decision = KEPT if is_kept else decision_on(self._row(first), self._whole)
         if not frozen.state.is_finished():
             trial = optuna.trial.Trial(self._study, frozen._trial_id)
             trial.set_user_attr(CONDITION, name)
             trial.set_user_attr(DECISION, decision)
         return {name: decision}
+
+    def halve(self, condition: Condition, rung: Rung, num_steps: int | None) -> str | None:
+        """Decides once, also over restarts, whether its first seed goes on at a rung; None while the database is away.
+
+        Raises:
+            StoppedError: as `more`.
+        """
+        decision = self._while_away(lambda: self._halve(condition.name, rung, num_steps))
+        if decision:
+            self._decisions[condition.name] = decision
+        return decision
+
+    def _halve(self, name: str, rung: Rung, num_steps: int | None) -> str:
+        """The value and what it leads to are stored at once: a driver that is killed behind that changes nothing."""
+        assert self._search.halving is not None
+        trials, attribute = self._study.get_trials(deepcopy=False), f"{RUNG}{rung.number}"
+        own = trials[self._numbers[name]]
+        there = {trial.number: trial.user_attrs[attribute] for trial in trials if attribute in trial.user_attrs}
+        if own.number in there or own.state.is_finished():
+            return str(there.get(own.number, {}).get("decision", ""))
+        # The same settings drawn twice are one piece of work, and their curve was judged already.
+        twin = next(
+            (there[trial.number] for trial in trials if trial.number in there and trial.params == own.params), None
+        )
+        others = [known["value"] for known in there.values()]
+        decision = twin["decision"] if twin else decision_at(rung, others, self._search.halving, num_steps)
+        trial = optuna.trial.Trial(self._study, own._trial_id)
+        trial.set_user_attr(attribute, {"value": rung.value, "decision": decision})
+        # Optuna takes values on the way of one objective only, and reads them by its direction.
+        if self._signs == [self._search.halving.cost(1.0)]:
+            trial.report(rung.value, rung.number)
+        return str(decision)
 
     def _row(self, metrics: Mapping[str, float]) -> Sequence[float]:
         """What is ranked, less is better: the objectives, and by how much each constraint is missed."""
@@ -200,14 +233,19 @@ class SearchedConditions:
     def _tell(self, name: str, metrics: Mapping[str, float] | None) -> None:
         frozen = self._study.get_trials(deepcopy=False)[self._numbers[name]]
         if not frozen.state.is_finished():
-            self._tell_open(frozen, metrics)
+            self._tell_open(name, frozen, metrics)
         del self._untold[name]
 
-    def _tell_open(self, frozen: FrozenTrial, metrics: Mapping[str, float] | None) -> None:
+    def _tell_open(self, name: str, frozen: FrozenTrial, metrics: Mapping[str, float] | None) -> None:
+        trial = optuna.trial.Trial(self._study, frozen._trial_id)
+        if is_stopped(decision := self._decisions.get(name, "")):
+            trial.set_user_attr(CONDITION, name)
+            trial.set_user_attr(DECISION, decision)
+            self._study.tell(frozen.number, state=TrialState.PRUNED)
+            return
         if metrics is None:
             self._study.tell(frozen.number, state=TrialState.FAIL)
             return
-        trial = optuna.trial.Trial(self._study, frozen._trial_id)
         values = [self._mean(name, metrics) for name in self._objectives]
         over = {c.metric: self._mean(c.metric, metrics) - c.at_most for c in self._search.constraints}
         if not all(map(math.isfinite, [*values, *over.values()])):  # as Optuna itself ends one by its values
@@ -229,7 +267,8 @@ class SearchedConditions:
         name = condition_of(trial.number, values, self._identity)
         self._seen.add(trial.number)
         self._numbers[name] = trial.number
-        is_whole = self._search.pruned and trial.state == TrialState.COMPLETE  # so it was before pruning was asked for
+        is_one_first = self._search.pruned or self._search.halving is not None
+        is_whole = is_one_first and trial.state == TrialState.COMPLETE  # so it was before that was asked for
         if decision := _decision(trial) or (KEPT if is_whole else ""):
             self._decisions[name] = decision
         return Condition(name, values, settings=self._search.settings)
@@ -237,7 +276,8 @@ class SearchedConditions:
 
 def _decision(trial: FrozenTrial) -> str:
     """What a driver has decided of its condition; empty before that."""
-    return str(trial.user_attrs.get(DECISION, ""))
+    rungs = (known["decision"] for name, known in trial.user_attrs.items() if name.startswith(RUNG))
+    return str(trial.user_attrs.get(DECISION) or next(filter(None, rungs), ""))
 
 
 def _open(store: str, lock: Path, name: str, directions: Sequence[Literal["minimize", "maximize"]]) -> optuna.Study:

@@ -78,7 +78,7 @@ class ProgressView:
                 self._print(f"the progress display failed: {panel.one_line(repr(self._fault))}")
 
     def conditions(self, states: Mapping[str, Mapping[str, int]], num_to_come: float = 0.0) -> None:
-        """How many replicates of each condition are waiting, live, complete and failed.
+        """How many replicates of each condition are waiting, live, complete, failed and pruned.
 
         Args:
             num_to_come: about how many more a search will want of conditions that it has yet to draw or decide on.
@@ -123,7 +123,7 @@ class ProgressView:
                 self._unprinted[key] = None
 
     def end(self, key: str, state: str, error: str, duration_s: float) -> None:
-        """A run ended; a failure has a line on a terminal too."""
+        """A run ended; one that is not complete has a line on a terminal too."""
         with self._guarded():
             if key in self._ended:
                 return
@@ -131,7 +131,7 @@ class ProgressView:
             run = self._take(key, state == "complete") or self._lost.pop(key, None)
             label, why = run.label if run else key, f": {panel.one_line(error)}" if error else ""
             text = f"{label}: {state} after {panel.duration_text(duration_s)}{why}"
-            if state == "failed":
+            if state != "complete":
                 self._print(text)
             elif run:
                 self._event(text)

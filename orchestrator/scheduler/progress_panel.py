@@ -192,7 +192,8 @@ def summary_text(states: States, runs: Collection[LiveRun], eta_s: float | None,
     num_waiting = total["waiting"] + len(runs) - num_live
     waiting = f"  {num_waiting:,} waiting" if num_waiting else ""
     to_come = f"  about {math.ceil(num_to_come):,} to come" if num_to_come else ""
-    done = f"{total['complete'] + total['failed']:,}/{sum(total.values()):,} done  {total['failed']:,} failed"
+    num_done = total["complete"] + total["failed"] + total["pruned"]
+    done = f"{num_done:,}/{sum(total.values()):,} done  {total['failed']:,} failed"
     return f"{done}  {num_live:,} live{waiting}{to_come}  ETA {duration_text(eta_s)}"
 
 

@@ -1,4 +1,4 @@
-"""Pruning by domination: which conditions of a search get no seed but their first.
+"""Pruning: which conditions of a search get no seed but their first, by domination, or not even that, by its curve.
 
 A rule over one metric would cut the cheap end of a front. So a condition is pruned only where another, whose seeds are
 all complete, is no worse than its first seed in every objective, and better in one.
@@ -9,14 +9,35 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from orchestrator.statistics.student import RESOLUTION
+from search_spaces.halving import Halving, Rung, goes_on
 
 KEPT: Final = "kept"
 PRUNED: Final = "pruned: "
+STOPPED: Final = f"{PRUNED}at step "
 
 
 def is_pruned(decision: str) -> bool:
     """Whether the decision is that the condition gets no more seeds."""
     return decision.startswith(PRUNED)
+
+
+def is_stopped(decision: str) -> bool:
+    """Whether the decision is that the first seed was stopped early by its curve."""
+    return decision.startswith(STOPPED)
+
+
+def decision_at(rung: Rung, others: Sequence[float], halving: Halving, num_steps: int | None) -> str:
+    """In words, why a first seed is stopped at a rung; empty where it goes on.
+
+    Args:
+        others: what the trials had at this rung that came there before it.
+        num_steps: of the whole training, where that is known.
+    """
+    if goes_on(halving.cost(rung.value), [halving.cost(other) for other in others], halving.factor):
+        return ""
+    place, num_all = f"{rung.step:,}{f' of {num_steps:,}' if num_steps else ''}", len(others) + 1
+    best = f"the best {num_all // halving.factor} of {num_all}"
+    return f"{STOPPED}{place} {halving.metric} {rung.value:.4g} is not among {best}"
 
 
 def decision_on(first: Sequence[float], whole: Mapping[str, Sequence[float]]) -> str:

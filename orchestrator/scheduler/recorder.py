@@ -129,7 +129,7 @@ class Recorder:
         return {
             one.key
             for one in self.known.replicates
-            if one.state in ("complete", "failed") and there.get(name_of(one), NOTHING) < progress(one)
+            if one.state in ("complete", "failed", "pruned") and there.get(name_of(one), NOTHING) < progress(one)
         }
 
     @cached_property
@@ -139,7 +139,7 @@ class Recorder:
     def replicate(self, task: Task) -> Replicate:
         """The replicate of a task as it stands; one that this driver has not touched, as earlier drivers left it."""
         known = self._known_by_key.get(task.work.key)
-        if task.state != "complete" and task.state != "failed":
+        if task.state not in ("complete", "failed", "pruned"):
             return task.replicate("running", known.metrics if known else {})
         return known if known and not task.is_touched else task.replicate(task.state, known.metrics if known else {})
 
@@ -156,7 +156,7 @@ class Recorder:
                 self._write_state(task, task.condition, self.replicate(task))
 
     def end(self, task: Task, traceback: str) -> None:
-        """Closes the task's run, complete or failed, once all that its journal holds is in the store."""
+        """Closes the task's run, complete, failed or pruned, once all that its journal holds is in the store."""
         self._close_run(task, task.state, traceback)
         if task.condition is None:
             said = {"label": task.work.label, "state": task.state, "error": task.error}
@@ -173,7 +173,7 @@ class Recorder:
             self._study.note_curves(replace(known, condition=task.condition.name), journal)
         if task.condition and task.work.key in self.lacking:
             self._num_mirrored += 1
-            if journal.final["state"] == task.state:
+            if task.state in (journal.final["state"], "pruned"):  # no journal says that it was pruned
                 task.summary = journal
                 self._close_run(task, task.state, journal.final.get("traceback", ""))
             self._write_state(task, task.condition, replace(known, condition=task.condition.name))

@@ -34,6 +34,7 @@ from orchestrator.tracking.availability import is_unavailable
 from orchestrator.tracking.lease import StoreLease
 from orchestrator.worker.work import Work
 from search_spaces.resources import ResolvedResources
+from trainables.errors import InputError
 
 RESULTS: Final = ("metrics", "evaluation", "state")
 """Records that only a worker that gets on writes."""
@@ -125,11 +126,16 @@ class Scheduler:
             self._conditions.close(wanted.condition.name)
 
     def _add(self, task: Task, journal: JournalSummary) -> None:
-        """Takes in a replicate as earlier drivers left it: complete, failed for good, or still to run."""
+        """Takes in a replicate as earlier drivers left it: complete, pruned, failed for good, or still to run."""
         self._earlier.check(task, journal)
         self.tasks.add(task)
         final, is_recorded, is_tried_again = self._earlier.end_of(task, journal)
         task.summary = journal
+        # What is complete is judged no more, but what an earlier driver has decided holds.
+        is_judged = final is None or final["state"] == "pruned"
+        if why := self._conditions.halve(task, journal.histories if is_judged else {}):
+            is_recorded = is_recorded and final is not None and final["state"] == "pruned"
+            final, is_tried_again = {"state": "pruned", "error": why}, False
         if is_tried_again:
             for key in task.prerequisites:
                 self.tasks[key].is_tried_again = True
@@ -253,6 +259,12 @@ class Scheduler:
             task.last = record
         self._recorder.changed(task)
         self._view.record(key, record)
+        if record["kind"] == "metrics" and self._conditions.is_at_rung(task, record):
+            try:
+                histories = summarise(folder_of(task).records()).histories
+            except (OSError, InputError):  # the next report comes to it
+                return
+            task.pruned_because = self._conditions.halve(task, histories)
 
     def hear(self, task: Task) -> None:
         """Learns from its journal that a task has started to work, where no report of that has come.
@@ -279,10 +291,13 @@ class Scheduler:
         with contextlib.suppress(UnavailableError):  # a journal that cannot be read counts as one that ends here
             self.hear(task)
             task.summary = summarise(folder_of(task).records())
+        histories = dict(task.summary.histories)  # the recorder lets go of them
         now = time.monotonic()
         self._device_s, task.running_s = self._device_s + task.device_s(now), now
         final = task.summary.final
-        if final.get("attempt") != task.work.attempt:  # of an earlier try: this one did not come to its end
+        if task.pruned_because:  # whatever it has still come to: the search knows it as stopped
+            final = {"state": "pruned", "error": task.pruned_because}
+        elif final.get("attempt") != task.work.attempt:  # of an earlier try: this one did not come to its end
             final = unwritten(task, lost)
         task.num_excused += is_excused
         if is_lost(final, task.work) and task.counted_tries < MAX_TRIES and not final.get("is_input_error"):
@@ -296,6 +311,8 @@ class Scheduler:
         else:
             self._end(task, final)
         self._release(task)
+        if final["state"] == "complete":
+            self._conditions.refuse_unreported(task, histories)
         if final.get("is_machine_fault"):  # it would take, and fail, all that waits
             self.stopping.stop(final["error"])
 
@@ -305,7 +322,7 @@ class Scheduler:
             self.ended(key, why, is_excused=True)
 
     def _end(self, task: Task, final: Record) -> None:
-        """A task is complete or failed, as `final` says, for as long as this driver runs."""
+        """A task is complete, failed or pruned, as `final` says, for as long as this driver runs."""
         work = task.work
         if not task.is_touched:  # it ends without having begun here, and the screen has not seen it
             self._view.begin(work.key, work.label, work.planned_steps, step=0)

@@ -29,6 +29,9 @@ CONDITION: Final = "ponderay.condition"
 DECISION: Final = "ponderay.decision"
 """Attribute of a trial: that decision, as `pruning.decision_on` gives it."""
 
+RUNG: Final = "ponderay.rung."
+"""Attributes of a trial, one for each rung that its curve has reached: value there, and the decision on it."""
+
 UNREADABLE: Final = (StorageInternalError, SQLAlchemyError, ImportError, ValueError, RuntimeError)
 """What Optuna raises at a database that is away, or is none of its own."""
 

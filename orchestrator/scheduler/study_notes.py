@@ -142,4 +142,4 @@ def joined(first: Study, second: Study) -> Study:
 def progress(replicate: Replicate) -> tuple[bool, bool, int]:
     """How far a record of a replicate has come; of two records of the same replicate the further is newer."""
     is_complete = replicate.state == "complete"
-    return is_complete, is_complete or replicate.state == "failed", len(replicate.evaluations)
+    return is_complete, is_complete or replicate.state in ("failed", "pruned"), len(replicate.evaluations)

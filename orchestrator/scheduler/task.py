@@ -22,7 +22,7 @@ from orchestrator.worker.work import Work, evaluation_ids
 from search_spaces.sweep import Condition
 
 PREREQUISITES: Final = "prerequisites"
-TaskState = Literal["waiting", "live", "complete", "failed"]
+TaskState = Literal["waiting", "live", "complete", "failed", "pruned"]
 
 MAX_TRIES: Final = 4
 """How often a replicate is started in one run, if what ends it is no fault of its own."""
@@ -51,6 +51,8 @@ class Task:
             it last said something.
         last: the last record that says how it ended.
         lost_because: why the driver has ended its process.
+        num_rungs: at how many rungs of a search that halves its curve was judged.
+        pruned_because: why it goes on no further; its process is ended, unless it has ended already.
         ending: held while the driver ends its process, which is dead before it is known where it hung.
     """
 
@@ -76,12 +78,14 @@ class Task:
     heard_s: float = 0.0
     last: Record = field(default_factory=dict)
     lost_because: str = ""
+    num_rungs: int = 0
+    pruned_because: str = ""
     ending: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def has_ended(self) -> bool:
         """Whether this driver is through with it."""
-        return self.state in ("complete", "failed")
+        return self.state in ("complete", "failed", "pruned")
 
     @property
     def counted_tries(self) -> int:

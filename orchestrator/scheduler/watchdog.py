@@ -1,4 +1,4 @@
-"""Looks after a running scheduler from a thread of its own: ends what hangs, and stops the driver at its limit."""
+"""Looks after a running scheduler in its own thread: ends what hangs or is pruned, stops the driver at its limit."""
 
 import contextlib
 import os
@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from orchestrator.journal.folder import HUNG_FILE
+from orchestrator.journal.folder import HUNG_FILE, PRUNED_FILE
 from orchestrator.journal.lines import Record
+from orchestrator.machine.durable_files import open_itself
 from orchestrator.machine.processes import start_time
 from orchestrator.scheduler.scheduler import Scheduler
 from orchestrator.scheduler.task import Task
@@ -80,7 +81,7 @@ class Watchdog:
                 return
             for task in list(scheduler.tasks.live.values()):
                 with contextlib.suppress(OSError, InputError):  # a journal that cannot be read now
-                    if self._end_if_silent(task):
+                    if self._end_if_pruned(task) or self._end_if_silent(task):
                         break  # the driver may have waited for that, and heard nobody meanwhile
             # Nothing may run because machines were lost that all that is left needs.
             if scheduler.tasks.live:
@@ -88,6 +89,24 @@ class Watchdog:
             elif time.monotonic() - self._busy_s >= PLACE_S and (too_large := scheduler.too_large()):
                 needs = too_large.work.resources
                 self._announce(too_large.work, f"waits for {needs.min_cpus} CPUs and {needs.min_gpus:g} GPUs")
+
+    def _end_if_pruned(self, task: Task) -> bool:
+        """Ends a task that its search has stopped, and returns whether it did; again, where it still is there later."""
+        if self._end is None or self._closed.is_set() or not (task.pruned_because and task.started):
+            return False
+        if task.lost_because and time.monotonic() - task.heard_s < ASK_S:
+            return False
+        self._is_ending = True
+        try:
+            with task.ending:
+                if task.state == "live":
+                    task.lost_because, task.heard_s = task.pruned_because, time.monotonic()
+                    # Ray Train starts its workers again, which then find the mark and return: what it has reserved is
+                    # given back only if it comes to its own end.
+                    self._end(task.started | {"pruned": task.work.attempt})
+        finally:
+            self._is_ending = False
+        return True
 
     def _end_if_silent(self, task: Task) -> bool:
         """Ends a task that has been silent for too long, and returns whether it did; notes when one began to work."""
@@ -147,9 +166,14 @@ def where_it_hung(stack: str) -> str:
 def end_process(started: Record) -> str:
     """Kills a process of this machine, unless it has ended and another has its number.
 
+    Where its search has stopped the attempt `pruned`, a file beside the journal first says so to who comes after it.
+
     Returns:
         The stacks of its threads, which it is made to write before; empty where it writes none.
     """
+    if "pruned" in started and "hung_file" in started:
+        with open(Path(started["hung_file"]).with_name(PRUNED_FILE), "w", opener=open_itself) as file:
+            file.write(started["pruned"])
     if start_time(started["pid"]) != started["process_started"]:
         return ""
     with contextlib.suppress(ProcessLookupError):

@@ -49,7 +49,7 @@ from search_spaces.names import path_part
 from search_spaces.redaction import redacted_uri
 from trainables.errors import DataWarning, InputError
 
-ENDED: Final = {"complete": "FINISHED", "failed": "FAILED", "stopped": "KILLED"}
+ENDED: Final = {"complete": "FINISHED", "failed": "FAILED", "stopped": "KILLED", "pruned": "KILLED"}
 CLIENT: Final = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
@@ -265,8 +265,9 @@ class Tracking:
     ) -> None:
         """Writes what its replicates come to, as `condition_metrics` says, and ends the condition's run."""
         metrics = [*condition_metrics.of_curves(curves), *condition_metrics.summaries(replicates, _now_ms())]
-        complete = all(replicate.state == "complete" for replicate in replicates)
-        self._end(run_id, "complete" if complete else "failed", metrics, tags)
+        states = {replicate.state for replicate in replicates}
+        state = "pruned" if "pruned" in states else "complete" if states <= {"complete"} else "failed"
+        self._end(run_id, state, metrics, tags)
 
     def runs(self, sweep: str) -> MlflowRuns:
         """The runs of the experiment of a sweep.

@@ -15,11 +15,14 @@ from orchestrator.environment.settings import read_settings
 from orchestrator.run import run
 from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.tracking.client import Tracking
+from search_spaces.distributions import Real
+from search_spaces.halving import Halving
 from search_spaces.resources import Resources
-from search_spaces.sweep import Condition, Objective, Sweep
-from tests.integration.sweeps import run_quietly, searched, tiny
+from search_spaces.sweep import Condition, Objective, Search, Sweep
+from tests.integration.sweeps import IN_TRIAL, run_quietly, searched, tiny
 from tests.integration.test_damaged_journals import stop_in_the_last_step
 from tests.integration.test_without_ray import starts, statuses
+from tests.integration.tiny import TinyConfig
 from tests.orchestrator.worker.leaking import Leaking
 from tests.orchestrator.worker.test_unreadable import replace as replace_content
 
@@ -62,6 +65,27 @@ def test_a_replicate_gets_as_many_threads_as_cpus_and_its_worker_knows_its_own_c
     assert [record["threads"] for record in started_records("tiny.sweep")] == [2]
     address = ray.get(ray.remote(lambda: os.environ["RAY_ADDRESS"]).remote(), timeout=60)
     assert address == ray.get_runtime_context().gcs_address
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_what_a_search_stops_by_its_curve_is_ended_in_trial_and_workers_and_stays_so(num_workers):
+    """One after the other, so that the decisions are those of a run without Ray, which ends nothing from outside."""
+    search = Search({"x": Real(0.1, 1.0)}, 3, "random", halving=Halving("valid_error@plain", first=1, factor=2))
+    resources = Resources(num_workers=num_workers, cpus_per_worker=1 if num_workers else 2)
+    sweep = tiny((), search=search, seeds=(1,), base=TinyConfig(num_epochs=6, sleep_s=3.0), resources=resources)
+    outcome = run_with_ray(sweep)
+    alone = run_quietly(replace(sweep, name="tiny.alone", base=TinyConfig(num_epochs=6), resources=IN_TRIAL))
+    decided = {r.condition: (r.state, r.error) for r in outcome.replicates}
+    assert decided == {r.condition: (r.state, r.error) for r in alone.replicates}
+    assert {state for state, _ in decided.values()} == {"complete", "pruned"} and outcome.num_failed == 0
+    for one in outcome.replicates:
+        journal = Path("runs/replicates/tiny.sweep", one.key, "journal.jsonl")
+        kinds = [json.loads(line)["kind"] for line in journal.open()]
+        assert (kinds.count("metrics") == 6) == (one.state == "complete") and kinds.count("started") == 1
+    num_pruned = [state for state, _ in decided.values()].count("pruned")
+    assert list(statuses("tiny.sweep").values()).count("KILLED") == 2 * num_pruned  # replicates and conditions
+    before = starts()
+    assert run_with_ray(sweep).num_failed == 0 and starts() == before
 
 
 def check_faults(resources):

@@ -16,7 +16,7 @@ from search_spaces.sweep import Sweep
 from trainables.config import key_content
 from trainables.errors import InputError
 
-RANK: Final = {"complete": 0, "running": 1, "stopped": 2, "failed": 3}
+RANK: Final = {"complete": 0, "pruned": 1, "running": 2, "stopped": 3, "failed": 4}
 """The rank of a record of a replicate: of two records the lower one counts."""
 
 OF_DRIVERS: Final = ("commits", "packages", "commands", "configs", "diffs", "notes")

@@ -110,7 +110,7 @@ def test_without_objectives_every_row_is_complete_and_nothing_is_asked():
         ({"error": ["0.1", "oops", "0.4", "0.3"]}, {}, "metric 'error' must be a number or empty, but row 0 has '0.1'"),
         ({"cost": [True, True, False, False]}, {}, "metric 'cost' must be a number or empty, but row 0 has True"),
         ({"time": [1, 2, "long", 3]}, {}, "metric 'time' must be a number or empty, but row 2 has 'long'"),
-        ({"state": ["done"] * 4}, {}, "'state' must hold running, stopped, complete, failed, or what W&B"),
+        ({"state": ["done"] * 4}, {}, "'state' must hold running, stopped, complete, failed, pruned, or what W&B"),
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(changes, arguments, message):
@@ -186,7 +186,8 @@ def test_a_heading_of_several_lines_is_a_metric_in_one():
 )
 def test_states_of_others_are_ours(words, column):
     found = read({column: words})
-    assert [one.state for one in found.replicates] == ["complete", "failed", "stopped", "running"]
+    stopped = "pruned" if "TrialState.PRUNED" in words else "stopped"
+    assert [one.state for one in found.replicates] == ["complete", "failed", stopped, "running"]
     assert found.values("a", "error") == (0.1,)
 
 

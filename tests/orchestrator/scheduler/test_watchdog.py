@@ -95,10 +95,16 @@ def test_work_that_finds_no_place_is_told_once(monkeypatch):
     monkeypatch.setattr(watchdog, "LOOK_S", 0.01)
     resources = SimpleNamespace(report_timeout_s=1.0)
     work = SimpleNamespace(key="0123", attempt="driver.1", label="a seed 1", shared="", resources=resources)
-    placed = SimpleNamespace(work=SimpleNamespace(**vars(work) | {"key": "4567"}), heard_s=0.0, running_s=0.0)
-    waits = SimpleNamespace(work=work, heard_s=time.monotonic() - watchdog.PLACE_S - 1, running_s=0.0)
+    placed = SimpleNamespace(
+        work=SimpleNamespace(**vars(work) | {"key": "4567"}), heard_s=0.0, running_s=0.0, pruned_because=""
+    )
+    waits = SimpleNamespace(
+        work=work, heard_s=time.monotonic() - watchdog.PLACE_S - 1, running_s=0.0, pruned_because=""
+    )
     placed.heard_s = time.monotonic()
-    early = SimpleNamespace(work=SimpleNamespace(**vars(work) | {"key": "89ab", "label": "early"}), heard_s=0.0)
+    early = SimpleNamespace(
+        work=SimpleNamespace(**vars(work) | {"key": "89ab", "label": "early"}), heard_s=0.0, pruned_because=""
+    )
     early.running_s = 0.0
     scheduler = SimpleNamespace(
         hear=lambda task: None,
@@ -142,6 +148,7 @@ def test_each_journal_behind_a_url_is_asked_for(monkeypatch):
             work=SimpleNamespace(key=key, attempt="driver.1", label=key, shared="s3://b", resources=resources),
             heard_s=time.monotonic(),
             running_s=0.0,
+            pruned_because="",
         )
         for key in ("k0", "k1")
     }
@@ -165,7 +172,9 @@ def test_a_look_that_a_bucket_holds_up_does_not_hold_up_the_end(monkeypatch):
     looks, is_back, ended = threading.Event(), threading.Event(), []
     work = SimpleNamespace(key="0123", attempt="driver.1", label="a seed 1", shared="", resources=None)
     work.resources = SimpleNamespace(report_timeout_s=0.0)
-    task = SimpleNamespace(work=work, heard_s=0.0, running_s=0.0, lost_because="", started={}, driving={})
+    task = SimpleNamespace(
+        work=work, heard_s=0.0, running_s=0.0, lost_because="", pruned_because="", started={}, driving={}
+    )
     task.state, task.ending = "live", threading.Lock()
 
     def hear(heard: SimpleNamespace) -> None:
@@ -187,7 +196,9 @@ def test_the_end_waits_for_a_process_that_is_being_ended_and_ends_no_other(monke
     monkeypatch.setattr(watchdog, "JOIN_S", 0.1)
     begun, ended = threading.Event(), []
     work = SimpleNamespace(key="0123", resources=SimpleNamespace(report_timeout_s=0.0))
-    task = SimpleNamespace(work=work, heard_s=0.0, running_s=1.0, lost_because="silent", started="work", driving="Ray")
+    task = SimpleNamespace(
+        work=work, heard_s=0.0, running_s=1.0, lost_because="silent", started="work", driving="Ray", pruned_because=""
+    )
     task.state, task.ending = "live", threading.Lock()
 
     def end(started: str) -> str:

@@ -1,0 +1,139 @@
+"""Searches that stop first seeds by their curves, on the tiny trainable without Ray: who goes on, also after a kill."""
+
+import math
+
+import pytest
+from typer.testing import CliRunner
+
+from orchestrator.cli.main import app
+from orchestrator.environment.settings import read_settings
+from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.results.study import Study
+from orchestrator.scheduler.optuna_search import SearchedConditions
+from orchestrator.scheduler.recorder import Recorder
+from orchestrator.scheduler.scheduler import Scheduler
+from orchestrator.tracking.client import Tracking
+from search_spaces.distributions import Real
+from search_spaces.halving import Halving
+from search_spaces.sweep import Objective, Search, Sweep
+from tests.integration.sweeps import run_quietly, tiny
+from tests.integration.test_pruned_searches import everything, recorded, tags, trials
+from tests.integration.test_without_ray import starts
+from tests.integration.tiny import TinyConfig
+
+METRIC = "valid_error@plain"
+ONE = (Objective("error"),)
+BY_CURVE = Halving(METRIC, first=1, factor=2)
+
+
+def halved(num_trials=6, name="tiny.search", space=None, objectives=ONE, **changes) -> Sweep:
+    search = Search(space or {"x": Real(0.1, 1.0)}, num_trials, sampler="random", **{"halving": BY_CURVE} | changes)
+    return tiny((), name=name, search=search, objectives=objectives, base=TinyConfig(num_epochs=4))
+
+
+def curve(key: str, sweep="tiny.search") -> dict[int, float]:
+    records = ReplicateFolder(read_settings().replicates(sweep) / key, {}).records()
+    return {record["step"]: record["metrics"][METRIC] for record in records if record["kind"] == "metrics"}
+
+
+def by_hand(curves: list[dict[int, float]]) -> list[int]:
+    """The last step of each, where they come one after the other: rungs at 1 and 2, training ends at 4."""
+    at: dict[int, list[float]] = {1: [], 2: []}
+    ends = []
+    for known in curves:
+        end = 4
+        for rung, earlier in at.items():
+            own = min(known[step] for step in range(1, rung + 1))
+            earlier.append(own)
+            if len(earlier) >= 2 and sorted(earlier).index(own) >= len(earlier) // 2:
+                end = rung
+                break
+        ends.append(end)
+    return ends
+
+
+def test_a_first_seed_goes_on_by_its_curve_and_whatever_was_stopped_is_no_result(workplace):
+    outcome = run_quietly(halved())
+    study = recorded()
+    names = sorted(study.conditions)
+    firsts = [study.of(name)[0] for name in names]
+    curves = [curve(first.key) for first in firsts]
+    ends = by_hand([dict.fromkeys(range(1, 5), math.inf) | known for known in curves])
+    assert [max(known) for known in curves] == ends and 4 in ends and len(set(ends)) > 1
+    for name, first, end, known, trial in zip(names, firsts, ends, curves, trials(), strict=True):
+        assert trial.intermediate_values == {
+            rung: min(known[s] for s in range(1, rung + 1)) for rung in (1, 2) if rung <= end
+        }
+        if end == 4:
+            assert [one.state for one in study.of(name)] == ["complete"] * 2 and trial.state.name == "COMPLETE"
+            assert tags()[name] == trial.user_attrs["ponderay.decision"] == "kept"
+            continue
+        assert [one.state for one in study.of(name)] == ["pruned"] and trial.state.name == "PRUNED"
+        assert first.error.startswith(f"at step {end} of 4 {METRIC} {min(known.values()):.4g} is not among the best ")
+        assert tags()[name] == trial.user_attrs["ponderay.decision"] == f"pruned: {first.error}"
+        run = Tracking(read_settings())._client.get_run(first.run_id)
+        assert run.info.status == "KILLED" and run.data.tags["ponderay.state"] == "pruned"
+    num_pruned = sum(end < 4 for end in ends)
+    assert outcome.num_failed == 0 and sum(one.state == "pruned" for one in outcome.replicates) == num_pruned
+
+    before = starts()
+    assert run_quietly(halved()).num_failed == 0 and starts() == before
+    run_quietly(halved(halving=None))
+    assert starts() == before, "what was stopped stays so where the sweep no longer halves"
+
+    def said(*arguments: str) -> str:
+        result = CliRunner(env={"COLUMNS": "200"}).invoke(app, arguments)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    shown = said("status", "tiny.search")
+    assert f"{num_pruned} pruned" in shown and f"at step 1 of 4 {METRIC}" in shown and "continue" not in shown
+    assert said("status", "tiny.search", "--format", "csv").count(",pruned,") == num_pruned
+    said("report", "tiny.search", "--output", "report")
+    assert f"{num_pruned} pruned by their curves" in "".join(page.read_text() for page in workplace.rglob("*.html"))
+    frame = study.to_dataframe()
+    assert (frame["state"] == "pruned").sum() == num_pruned
+    again = Study.from_dataframe(frame, ONE)
+    assert [one.state for one in again.replicates] == [one.state for one in study.replicates]
+
+
+INTERRUPTIONS = {
+    "before_a_decision": (SearchedConditions, "_halve", True),
+    "after_a_decision": (SearchedConditions, "_halve", False),
+    "before_the_end": (Scheduler, "_end", True),
+    "before_optuna_hears": (SearchedConditions, "_tell_open", True),
+    "after_optuna_heard": (SearchedConditions, "_tell_open", False),
+}
+
+
+@pytest.mark.parametrize(
+    "point", [pytest.param(one, marks=() if one == "after_a_decision" else pytest.mark.slow) for one in INTERRUPTIONS]
+)
+def test_a_driver_that_is_killed_is_followed_by_one_that_decides_the_same(workplace, monkeypatch, point):
+    """At the first calls of the method the driver is killed, with nothing more written, and another goes on."""
+    run_quietly(halved(4, "tiny.whole"))
+    owner, method, is_before = INTERRUPTIONS[point]
+    whole, original, calls = everything("tiny.whole"), getattr(owner, method), []
+
+    def killed(self, *arguments):
+        calls.append(0)
+        if is_before and len(calls) % 3 == 2:
+            raise KeyboardInterrupt
+        found = original(self, *arguments)
+        if len(calls) % 3 == 2:
+            raise KeyboardInterrupt
+        return found
+
+    num_kills = 0
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, method, killed)
+        patch.setattr(Recorder, "close", lambda self, _: self.give_up())
+        while num_kills < 20:
+            try:
+                run_quietly(halved(4))
+                break
+            except KeyboardInterrupt:
+                num_kills += 1
+    assert 1 <= num_kills < 20
+    run_quietly(halved(4))
+    assert everything() == whole and "PRUNED" in (trial.state.name for trial in trials())
