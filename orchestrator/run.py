@@ -65,6 +65,7 @@ def run(
     max_device_hours: float = math.inf,
     is_verbose: bool = False,
     retry: Collection[str] = (),
+    is_anew: bool = False,
 ) -> Outcome:
     """Runs what is left of `sweep` on the cluster at RAY_ADDRESS, or on one made on this machine for it.
 
@@ -74,6 +75,7 @@ def run(
         max_device_hours: stop when the replicates have held devices (GPUs, or CPUs where they use none) for so long.
         is_verbose: let Ray say what it has to say.
         retry: conditions whose failed replicates are tried again, whatever they failed by.
+        is_anew: train from the first step what another machine has begun and left where it cannot be reached from here.
 
     Raises:
         InputError: if the sweep, its data, its settings or RAY_ADDRESS are wrong.
@@ -103,7 +105,7 @@ def run(
             if num_nodes() > 1:
                 refuse_failed(on_nodes(settings, sweep.trainable))
             capacity = GrowingCapacity(lambda: connection.capacity())
-            with driver.scheduler(capacity, accept_code, conditions) as scheduler:
+            with driver.scheduler(capacity, accept_code, conditions, is_anew) as scheduler:
                 limit_s, note = max_device_hours * 3600, driver.view.note
 
                 def on_this_cluster(watch: "ClusterWatch") -> None:
@@ -124,11 +126,12 @@ def run_here(
     accept_code: bool = False,
     retry: Collection[str] = (),
     template: "Template | None" = None,
+    is_anew: bool = False,
 ) -> Outcome:
     """Runs what is left of `sweep` in this process, where each replicate sees what others did to it.
 
     Args:
-        accept_code, retry: as for `run`.
+        accept_code, retry, is_anew: as for `run`.
         template: runs the prerequisites, so that the first replicate is the first in this process.
 
     Raises:
@@ -142,7 +145,7 @@ def run_here(
     with _leased(factory, console) as driver:
         from orchestrator.worker.execute import execute
 
-        with driver.scheduler(_everything, accept_code, conditions) as scheduler:
+        with driver.scheduler(_everything, accept_code, conditions, is_anew) as scheduler:
             while not scheduler.is_finished() and not scheduler.stopping.reason:
                 work = scheduler.next()
                 if work is None:  # another driver makes a prerequisite, or a store is away
@@ -259,7 +262,7 @@ class _Driver:
 
     @contextlib.contextmanager
     def scheduler(
-        self, capacity: Callable[[], Capacity], accept_code: bool, retry: Collection[str]
+        self, capacity: Callable[[], Capacity], accept_code: bool, retry: Collection[str], is_anew: bool
     ) -> "Iterator[Scheduler]":
         """A scheduler of what is left, whose tasks are recorded until the end of the block, however it ends."""
         from orchestrator.scheduler.conditions import source_of
@@ -302,7 +305,7 @@ class _Driver:
             if alike:
                 view.expect(statistics.fmean(one.duration_s for one in alike))
             source = source_of(factory, most, view.note)
-            earlier = EarlierResults(known, factory, accept_code, retry)
+            earlier = EarlierResults(known, factory, accept_code, retry, is_anew)
             scheduler = Scheduler(source, earlier, recorder, view, capacity, self.keeper.lease, self.stopping)
             notes.note_known(known, recorder.mirrored)
             scheduler.extend()  # first, so that what is refused leaves no trace in the store

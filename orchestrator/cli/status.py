@@ -1,6 +1,5 @@
 """The command `status`: how a study stands, in tables of a size that can be read, then failures, code, disk, memory."""
 
-import re
 import shlex
 from collections import Counter
 from collections.abc import Sequence
@@ -122,11 +121,9 @@ def _show_driver(study: "Study", settings: "Settings", command: str) -> None:
         return
     origins = with_origins(study, settings).origins
     left = (replicate.key for replicate in study.replicates if replicate.state in ("running", "stopped"))
-    begun_by = dict.fromkeys(origins[key].command for key in left if key in origins)
-    # A job runs the package itself, and goes on by being sent again; `__main__.py` is how earlier versions noted it.
-    typed = (re.sub(r"^(python -m orchestrator|__main__\.py) run ", "ponderay submit ", line) for line in begun_by)
+    begun_by = dict.fromkeys(origins[key].again for key in left if key in origins)
     begun = ("ponderay run ", "ponderay train ", "ponderay submit ", "python -m ponderay ")
-    commands = [line for line in typed if line.startswith(begun)] or [command]
+    commands = [line for line in begun_by if line.startswith(begun)] or [command]
     listed, ending = " and ".join(f"`{line}`" for line in commands), "s" if len(commands) == 1 else ""
     holder = load_holder(study.sweep, settings)
     if "running" in states and holder and holder.is_silent and holder.silent_s is not None:

@@ -106,18 +106,26 @@ def submit_again(command: str, variables: Mapping[str, str], address: str | None
     return shlex.join(["ponderay", "submit", typed or name, *options, *environment, *where])
 
 
+def _is_job_of_slurm() -> bool:
+    number = os.environ.get("SLURM_JOB_ID", "")
+    return bool(number) and f"/.slurm-{number}-" in os.environ.get("RAY_AUTH_TOKEN_PATH", "")
+
+
+def is_job() -> bool:
+    """Whether this process is the driver of a sweep that was submitted."""
+    return JOB_VARIABLE in os.environ or _is_job_of_slurm()
+
+
 def continued_by(options: Sequence[str]) -> str:
     """The command that goes on with the `ponderay run` of `options` in this process: in a job, one that sends it again.
 
     Of a job in an allocation of Slurm it names the sweep, its options and the nodes; the batch file has the rest.
     """
-    environ = os.environ
-    number = environ.get("SLURM_JOB_ID", "")
-    if number and f"/.slurm-{number}-" in environ.get("RAY_AUTH_TOKEN_PATH", ""):
-        nodes = environ.get("SLURM_JOB_NUM_NODES", "1")
+    if _is_job_of_slurm():
+        nodes = os.environ.get("SLURM_JOB_NUM_NODES", "1")
         return shlex.join(["ponderay", "submit", *options, "--slurm", "--nodes", nodes])
-    if JOB_VARIABLE in environ:
-        job = json.loads(environ[JOB_VARIABLE])
+    if JOB_VARIABLE in os.environ:
+        job = json.loads(os.environ[JOB_VARIABLE])
         variables = (job.get("runtime_env") or {}).get("env_vars") or {}
         given = {name: value for name, value in variables.items() if name not in OF_JOBS}
         typed = (job.get("metadata") or {}).get(TYPED_NAME, "")

@@ -123,7 +123,7 @@ class Task:
             size_bytes=self.summary.size_bytes,
             peak_host_bytes=self.summary.peak_host_bytes,
             peak_gpu_bytes=self.summary.peak_gpu_bytes,
-            host=self.summary.host,
+            host=self.started.get("host") or self.summary.host,  # the journal is read only where it has ended
             device=self.summary.device,
         )
 
