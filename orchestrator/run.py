@@ -190,7 +190,7 @@ def _leased(factory: TaskFactory, console: Console) -> "Iterator[_Driver]":
     """
     from orchestrator.journal.study_file import StudyFile, read_study_file
     from orchestrator.tracking.lease import LeaseKeeper, ServerLeases
-    from orchestrator.tracking.lease_holder import EXPIRES_S, FolderLeases
+    from orchestrator.tracking.lease_holder import FolderLeases
     from orchestrator.tracking.study_copy import bring_from_bucket
 
     settings, stopping, name = factory.settings, Stopping(), factory.sweep.name
@@ -202,9 +202,7 @@ def _leased(factory: TaskFactory, console: Console) -> "Iterator[_Driver]":
         lease = keeper.lease(f"sweep {name}")
         with _must_answer(settings.tracking_uri):
             if not (is_taken := lease.acquire()):
-                holder = lease.holder()
-                wait = f"Waiting up to {EXPIRES_S:.0f} s to see whether {holder}, which has {name}, is alive ..."
-                console.print(wait, markup=False, soft_wrap=True)
+                _say_wait(name, lease, partial(console.print, markup=False, soft_wrap=True))
                 is_taken = lease.acquire_or_wait()
         if not is_taken:
             raise RefusedError(f"{name} is already run by {lease.holder()}; wait for it or stop it.")
@@ -214,7 +212,9 @@ def _leased(factory: TaskFactory, console: Console) -> "Iterator[_Driver]":
         if url := settings.shared(replicates):
             bring_from_bucket(url, replicates)
         if is_local and not (previous or is_new) and read_study_file(replicates):  # an earlier version's
-            last = _older_holder(name, opened())  # before the file is touched, which would depose its driver
+            last = _older_holder(
+                name, opened(), console.print
+            )  # before the file is touched, which would depose its driver
             previous = last.token if last else ""
         # At once: a driver that dies while Ray starts leaves a file of its own lease, which the next one goes on with.
         file = StudyFile(replicates, previous, lease.token)
@@ -223,7 +223,14 @@ def _leased(factory: TaskFactory, console: Console) -> "Iterator[_Driver]":
             yield _Driver(factory, opened, is_new, keeper, lease, file, view, stopping)
 
 
-def _older_holder(name: str, tracking: "Tracking") -> "Holder | None":
+def _say_wait(name: str, lease: "StoreLease", tell: Callable[[str], None]) -> None:
+    from orchestrator.tracking.lease_holder import EXPIRES_S
+
+    until = time.strftime("%H:%M:%S", time.localtime(time.time() + EXPIRES_S))
+    tell(f"Waiting until {until} at most to see whether {lease.holder()}, which has {name}, is alive ...")
+
+
+def _older_holder(name: str, tracking: "Tracking", tell: Callable[[str], None]) -> "Holder | None":
     """Who had the sweep's lease in the store, where earlier versions kept it; None where nobody had.
 
     Raises:
@@ -234,7 +241,10 @@ def _older_holder(name: str, tracking: "Tracking") -> "Holder | None":
     holder = tracking.read_holder(name)
     if holder and not holder.is_gone:
         older = StoreLease(tracking, f"sweep {name}")
-        if not older.acquire_or_wait():
+        if not (is_taken := older.acquire()):
+            _say_wait(name, older, tell)
+            is_taken = older.acquire_or_wait()
+        if not is_taken:
             raise RefusedError(f"{name} is already run by {older.holder()}; wait for it or stop it.")
         older.release()
     return holder
@@ -279,7 +289,7 @@ class _Driver:
         name, folder = factory.sweep.name, settings.replicates(factory.sweep.name)
         is_local = store_kind(settings.tracking_uri) == "sqlite"
         if is_local and not self.is_new:
-            _older_holder(name, self.opened())
+            _older_holder(name, self.opened(), view.note)
         queue = WriteQueue(view.note, self.keeper.holds_all, lambda: self.opened().takes_writes(name))
         # A queue of its own, for each may be away without the other; that the bucket is, its workers say.
         url, of_bucket, copies = settings.shared(folder), WriteQueue(lambda _: None), []

@@ -158,9 +158,13 @@ def jobs(address: Address = None, format: OutputFormat = Format.table) -> None:
     rows = [_row(job) for job in own]
     if format is not Format.table:
         print_rows(rows, format, title="")
-    elif rows:  # whose names say the sweep
-        short = [{field: value for field, value in row.items() if field != "sweep"} for row in rows]
-        print_rows(short, format, title="Jobs", whole=("job", "state"))
+    elif rows:
+        fields = ("job", "sweep", "state", "started", "duration_s")
+        short = [{name: row[name] for name in fields} | {"started": row["started"][:16]} for row in rows]
+        print_rows(short, format, title="Jobs", whole=("job", "sweep", "state"))
+        for row in rows:  # below, for with it the table would not fit a terminal of 80 columns
+            if row["state"] == "FAILED" and row["message"]:
+                out.print(f"{row['job']}: {row['message']}", markup=False, soft_wrap=True)
     else:
         out.print("This cluster has no sweep yet; `ponderay submit asr.demo` submits one.")
     if format is Format.table and len(everything) > len(own):
@@ -209,6 +213,7 @@ def _send(
     submission: "Submission", settings: "Settings", address: str | None, follow: bool, modules: list[str]
 ) -> None:
     from orchestrator.cluster.upload import find_upload, packed
+    from orchestrator.console.spinner import spinner
 
     upload = find_upload(settings, modules=modules)
     upload.check_size()
@@ -219,7 +224,8 @@ def _send(
             f"{upload.num_files} files, {upload.num_bytes / 1e6:.1f} MB, {package.stat().st_size / 1e6:.1f} MB packed"
         )
         out.print(f"Upload  {sent}, from {', '.join(map(str, upload.roots))}", markup=False, soft_wrap=True)
-        api.submit(submission, name, package)
+        with spinner("Sending; a cluster that has just come up may take half a minute to answer"):
+            api.submit(submission, name, package)
     follow_again = ["ponderay", "logs", name, "--follow", *_where(address)]
     _print_next(submission, name, follow_again, ["ponderay", "stop", name, *_where(address)])
     if follow:

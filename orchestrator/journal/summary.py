@@ -20,6 +20,7 @@ class JournalSummary:
         host: of the last session; `hosts` are those of all sessions.
         peer_traceback: of the last session, where it ended because another process of a distributed run was lost.
         final: the newest record that says how it ended; `{"state": "new"}` where there is none.
+        step: the last that was reported; `kept_step` is the last with a checkpoint, from which training goes on.
         last_ms: when the newest record was written, in milliseconds since 1970.
     """
 
@@ -32,6 +33,7 @@ class JournalSummary:
     completed: frozenset[str] | None = None
     final: Record = field(default_factory=lambda: {"state": "new"})
     step: int = -1
+    kept_step: int = -1
     peer_traceback: str = ""
     host: str = ""
     hosts: list[str] = field(default_factory=list)
@@ -64,6 +66,8 @@ class JournalSummary:
         self.metrics |= record.get("metrics", {})
         if record["kind"] == "metrics":
             self.step = max(self.step, record["step"])
+            if record.get("kept", True):
+                self.kept_step = max(self.kept_step, record["step"])
             for metric, value in record["metrics"].items():
                 self.histories.setdefault(metric, {})[record["step"]] = value
         if record["kind"] == "state":

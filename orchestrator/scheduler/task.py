@@ -181,6 +181,12 @@ class TaskList:
         self.has_begun |= state == "live"
         self._enter(task, +1)
 
+    def put_begun_first(self) -> None:
+        """Has what was begun before start before what is new: work that a lost machine did is soonest of use."""
+        begun = {key: task for key, task in self.waiting.items() if task.tries or task.summary.kept_step >= 0}
+        if begun:
+            self.waiting = {**begun, **self.waiting}  # a new one, for other threads go through the old one
+
     def is_open(self, task: Task) -> bool:
         """Whether it waits to be started; a prerequisite only while a replicate that waits needs it."""
         return task.state == "waiting" and (task.condition is not None or self._needed[task.work.key] > 0)

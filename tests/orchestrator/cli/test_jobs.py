@@ -179,7 +179,7 @@ def test_jobs_lists_ponderays_only(cluster):
         }
     ]  # fmt: skip
     said = call("jobs").stdout
-    assert "asr.demo.smoke-2" in said and "raysubmit_x" not in said
+    assert "│ asr.demo.smoke-2 │ asr.demo.smoke │ STOPPED │" in said and "raysubmit_x" not in said
     assert said.splitlines()[-1] == "Other jobs of this cluster, not from Ponderay: 1"
 
 

@@ -10,8 +10,8 @@ from orchestrator.cli.status import status
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import Settings
 from orchestrator.run import run_here
-from orchestrator.tracking import checkout
 from orchestrator.scheduler.scheduler import Scheduler
+from orchestrator.tracking import checkout
 from orchestrator.tracking.load import load_study
 from orchestrator.worker import execute as worker
 from tests.integration.sweeps import tiny
@@ -48,6 +48,7 @@ def test_it_is_continued_by_the_command_with_which_it_was_begun(settings, printe
     assert "What is stopped waits" in (shown := printed(status, name="tiny.left"))
     assert "`ponderay run sweeps.py:left --set sleep_s=0 --condition b` continues it.\n" in shown
     stop(settings, "run", "sweeps.py:left")
+    assert "\n4 left: 2 stopped, 2 not begun.\n" in printed(status, name="tiny.left")
     assert (
         "`ponderay run sweeps.py:left --set sleep_s=0 --condition b` and `ponderay run sweeps.py:left` continue it.\n"
     ) in printed(status, name="tiny.left")
