@@ -139,6 +139,9 @@ def submit(
     if dry_run and not is_for_kubernetes:
         raise InputError("--dry-run prints what --slurm or --kubernetes would send; name one of them.")
     if is_for_kubernetes:
+        if kubernetes and not image:
+            rule = "--kubernetes needs --image IMAGE, an image that holds this version of Ponderay"
+            raise InputError(f"{rule}; docs/cluster.md says how to make one.")
         if not (kubernetes and dry_run and image) or address or follow:
             needed = "`--kubernetes --dry-run --image IMAGE | kubectl apply -f -`, without --address and --follow"
             raise InputError(f"Ponderay only prints the manifest for Kubernetes, and kubectl sends it: {needed}.")

@@ -7,12 +7,10 @@ from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
-from urllib.parse import urlsplit
 
 from jinja2 import Environment, StrictUndefined
 
-from orchestrator.cluster.submission import OF_JOBS, STOP_S, Submission
-from orchestrator.machine.network import is_loopback
+from orchestrator.cluster.submission import OF_JOBS, STOP_S, Submission, refuse_loopback
 from trainables.config import content_hash
 from trainables.errors import InputError
 
@@ -87,6 +85,7 @@ def manifest(submission: Submission, pods: Pods) -> str:
 
 
 def _check(variables: Mapping[str, str], pods: Pods) -> None:
+    refuse_loopback(variables, "a pod")
     if unread := [name for name, value in variables.items() if "$" in value]:
         raise InputError(f"Kubernetes does not replace $NAME in `--env {unread[0]}`; write the value itself.")
     if not (variables.get("PONDERAY_RUNS") if pods.claim else _outlives(variables.get("PONDERAY_STORAGE", ""))):
@@ -105,9 +104,8 @@ def _check(variables: Mapping[str, str], pods: Pods) -> None:
 
 
 def _outlives(address: str) -> bool:
-    """Whether what is kept at an address is still there after the pods and their disks; loopback is a pod's own."""
-    host = urlsplit(address).hostname or ""
-    return "://" in address and not address.startswith(("sqlite:", "file:")) and not is_loopback(host)
+    """Whether what is kept at an address is still there after the pods and their disks."""
+    return "://" in address and not address.startswith(("sqlite:", "file:"))
 
 
 def _of_storage(variables: Mapping[str, str]) -> tuple[str, ...]:

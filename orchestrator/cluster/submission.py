@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
+from urllib.parse import urlsplit
 
 from orchestrator.cluster.ray_internals import JOB_VARIABLE
-from search_spaces.redaction import is_secret_name, redacted_setting, without_secrets
+from orchestrator.machine.network import is_loopback
+from search_spaces.redaction import is_secret_name, redacted_setting, redacted_uri, without_secrets
 from trainables.errors import InputError
 
 STOP_S: Final = 60
@@ -138,6 +140,20 @@ def this_command() -> str:
     command, *options = sys.argv[1:]
     again = continued_by(options) if command == "run" else shlex.join(["ponderay", command, *options])
     return without_secrets(again)
+
+
+def refuse_loopback(addresses: Mapping[str, str], what: str) -> None:
+    """Raises InputError where a variable has an address of this machine, such as the end of a tunnel.
+
+    Args:
+        what: reads the variables on another machine.
+    """
+    for name, value in addresses.items():
+        if "://" in value and is_loopback(urlsplit(value).hostname or ""):
+            raise InputError(
+                f"{name} must be an address that {what} reaches, but {redacted_uri(value)} is loopback, which is each "
+                f"machine's own; `--env {name}=URL` names another."
+            )
 
 
 def parse_variables(given: list[str] | None) -> dict[str, str]:

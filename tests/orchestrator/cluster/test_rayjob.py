@@ -140,8 +140,9 @@ def test_results_need_a_place_that_outlives_the_pods(variables, claim):
 
 
 def test_a_pods_own_loopback_keeps_no_records():
-    with pytest.raises(InputError, match="its records need a server"):
-        manifest(ON_BUCKET | {"PONDERAY_TRACKING_URI": "http://127.0.0.1:5000"})
+    for claim in (None, "shared"):
+        with pytest.raises(InputError, match=r"an address that a pod reaches, but http.* is loopback"):
+            manifest(ON_BUCKET | {"PONDERAY_TRACKING_URI": "http://127.0.0.1:5000"}, claim)
 
 
 def test_variables_that_kubernetes_would_not_read_are_refused():
