@@ -43,6 +43,9 @@ class Pods:
 
     Attributes:
         claim: a persistent volume claim for PONDERAY_RUNS.
+        service_account: of the pods; default: the namespace's.
+        pull_secret: of a private image's registry.
+        tolerations: taints that the pods bear, `KEY` or `KEY=VALUE` each.
     """
 
     image: str
@@ -50,6 +53,9 @@ class Pods:
     cpus: int
     gpus: int
     claim: str | None
+    service_account: str | None = None
+    pull_secret: str | None = None
+    tolerations: tuple[str, ...] = ()
 
 
 def manifest(submission: Submission, pods: Pods) -> str:
@@ -71,6 +77,8 @@ def manifest(submission: Submission, pods: Pods) -> str:
         name=f"{start}-{content_hash(submission.sweep)[:NUM_DIGITS]}",
         submission=submission,
         pods=pods,
+        tolerations=[_toleration(taint) for taint in pods.tolerations],
+        gpu_toleration=_toleration("nvidia.com/gpu"),  # the taint that clouds give to nodes with GPUs
         variables=dict(variables),
         of_head=dict(CLOSED) | dict(variables) | dict(OF_JOBS),
         of_worker=dict(CLOSED) | dict(variables),
@@ -101,6 +109,18 @@ def _check(variables: Mapping[str, str], pods: Pods) -> None:
     if not (pods.claim or _outlives(variables.get("PONDERAY_TRACKING_URI", ""))):
         remedy = "`--env PONDERAY_TRACKING_URI=URL`"
         raise InputError(f"The pods and their disks end with the job, so its records need a server: {remedy}.")
+
+
+def _toleration(taint: str) -> dict[str, str]:
+    """The toleration of all effects of a taint, `KEY` or `KEY=VALUE`.
+
+    Raises:
+        InputError: if it is neither.
+    """
+    key, sign, value = taint.partition("=")
+    if not re.fullmatch(r"([a-z0-9.-]+/)?[A-Za-z0-9][A-Za-z0-9._-]*", key):
+        raise InputError(f"--toleration must be KEY or KEY=VALUE, such as nvidia.com/gpu, but got {taint!r}.")
+    return {"key": key, "operator": "Equal", "value": value} if sign else {"key": key, "operator": "Exists"}
 
 
 def _outlives(address: str) -> bool:

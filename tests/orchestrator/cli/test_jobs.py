@@ -117,6 +117,7 @@ MANIFEST = ["asr.demo", "--kubernetes", "--dry-run", "--image", "lab/ponderay:1"
         (["asr.demo", "--dry-run", "--image", "x"], "Ponderay only prints the manifest for Kubernetes"),
         (["asr.demo", "--dry-run"], "--dry-run prints what --slurm or --kubernetes would send; name one of them."),
         (["asr.demo", "--worker-gpus", "0"], "Ponderay only prints the manifest for Kubernetes"),
+        (["asr.demo", "--dry-run", "--toleration", "spot"], "Ponderay only prints the manifest for Kubernetes"),
         ([*MANIFEST, "--follow"], "without --address and --follow"),
         ([*MANIFEST, "--address", "http://head:1"], "without --address and --follow"),
         (["asr.demo", "--nodes", "2"], "--nodes and --sbatch go with --slurm"),
