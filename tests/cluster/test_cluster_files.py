@@ -83,6 +83,7 @@ def test_images_are_named_for_what_ray_takes_by_itself_is_too_old_for_python():
     assert all(kind["node_config"]["ImageId"].startswith("ami-") for kind in kinds)
 
 
+@pytest.mark.slow
 def test_ray_starts_the_machines_of_aws_closed_to_strangers_encrypted_and_without_old_metadata(monkeypatch, tmp_path):
     """By Ray's own code against a stand-in of AWS: the group and the roles are those of deploy/aws.yaml."""
     from moto import mock_aws
