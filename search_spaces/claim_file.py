@@ -73,7 +73,10 @@ def read(file: Path, sweep: str) -> tuple[Claim, ...]:
         claims[name] = _claim(file, name, entry, _common(file, name, entry, content.source, settings, sweep))
     if not claims:
         raise InputError(f"{file} must have tables {' or '.join(f'[[{kind}]]' for kind in KINDS)}, but has none.")
-    _check_ids(file, claims)
+    counts = Counter(claim.id for claim in claims.values())
+    for name, claim in claims.items():
+        if counts[claim.id] > 1:
+            raise wrong(file, name, "id", f"must be of one entry alone, but {claim.id!r} is of {counts[claim.id]}")
     return tuple(sorted(claims.values(), key=lambda claim: not isinstance(claim, NumberClaim)))
 
 
@@ -94,7 +97,11 @@ def _claim(file: Path, name: str, entry: Claimed, common: _Common) -> Claim:
             _check_front(file, name, entry)
             return _front(entry, common)
         case TrendEntry():
-            _check_trend(file, name, entry)
+            for where in entry.conditions:
+                _check_where(file, name, where, entry.metric)
+            if len(set(entry.conditions)) < len(entry.conditions):
+                given = ", ".join(map(str, entry.conditions))
+                raise wrong(file, name, "conditions", f"must be each once, but are {given}")
             places = tuple(_at(condition, entry.metric, entry.scale) for condition in entry.conditions)
             return TrendClaim(
                 **common._asdict(), text=entry.text, places=places, relation=entry.relation, note=entry.note
@@ -124,13 +131,12 @@ def _parsed(file: Path) -> ClaimFile:
         raise InputError(f"The file of claims {file} cannot be read: {error.strerror}.") from None
     except ValueError as error:
         raise InputError(f"{file} must be TOML, but: {error}.") from None
-    plain = json.loads(json.dumps(content, default=str), object_hook=_with_tuples)
+    # A strict entry takes tuples, where TOML has arrays.
+    plain = json.loads(
+        json.dumps(content, default=str),
+        object_hook=lambda entry: {name: _tuple(value) for name, value in entry.items()},
+    )
     return checked(file, "", ClaimFile, plain)
-
-
-def _with_tuples(entry: Fields) -> Fields:
-    """TOML's arrays as a strict entry takes them."""
-    return {name: _tuple(value) for name, value in entry.items()}
 
 
 def _tuple(value: Any) -> Any:
@@ -160,13 +166,6 @@ def _check_front(file: Path, name: str, entry: FrontEntry) -> None:
             _check_where(file, name, where, metric)
     if entry.condition in entry.others:
         raise wrong(file, name, "others", f"must not have the `condition` {entry.condition!r} itself")
-
-
-def _check_trend(file: Path, name: str, entry: TrendEntry) -> None:
-    for where in entry.conditions:
-        _check_where(file, name, where, entry.metric)
-    if len(set(entry.conditions)) < len(entry.conditions):
-        raise wrong(file, name, "conditions", f"must be each once, but are {', '.join(map(str, entry.conditions))}")
 
 
 def _check_where(file: Path, name: str, where: str | WhereEntry, metric: str) -> None:
@@ -200,13 +199,6 @@ def _check_spread(file: Path, name: str, entry: PartEntry) -> None:
         raise wrong(file, name, "margin", f"of a spread must be left out, but is {margin:g}")
     if entry.left == entry.right:
         raise wrong(file, name, "right", "must differ from `left`")
-
-
-def _check_ids(file: Path, claims: Mapping[str, Claim]) -> None:
-    counts = Counter(claim.id for claim in claims.values())
-    for name, claim in claims.items():
-        if counts[claim.id] > 1:
-            raise wrong(file, name, "id", f"must be of one entry alone, but {claim.id!r} is of {counts[claim.id]}")
 
 
 def _place(entry: PlaceEntry | NumberEntry) -> Place:

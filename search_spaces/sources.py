@@ -79,7 +79,8 @@ def everything() -> list[SourceRow]:
         for claim in _of(item):
             if not isinstance(claim, NumberClaim) and claim.id not in seen:
                 seen.add(claim.id)
-                rows.append(_statement_row(claim))
+                of, sweeps = claim.source, _sweeps([claim])
+                rows.append(SourceRow(of.paper, of.place, "statement", claim.text, 0, 1, sweeps, VERIFY, ""))
     return rows
 
 
@@ -136,12 +137,6 @@ def _item_row(item: Item) -> SourceRow:
         command,
         item.why,
     )
-
-
-def _statement_row(claim: Claim) -> SourceRow:
-    assert not isinstance(claim, NumberClaim)
-    sweeps = _sweeps([claim])
-    return SourceRow(claim.source.paper, claim.source.place, "statement", claim.text, 0, 1, sweeps, VERIFY, "")
 
 
 def _sweeps(claims: Iterable[Claim]) -> tuple[str, ...]:
