@@ -1,4 +1,8 @@
-"""What may stand in a file of claims: each entry with its fields, and what is wrong with one, in a sentence."""
+"""What may stand in a file of claims: each entry with its fields, and what is wrong with one, in a sentence.
+
+Entries that are alike are written once and filled in: from a form, from the rows of a table, from values. A source
+prints forty numbers in a table, and says the same of each. The file then has forty rows and what is said once.
+"""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,7 @@
-"""Where things live: environment variables first, then `ponderay.toml` in the working folder, then defaults."""
+"""Where things live: environment variables first, then `ponderay.toml` in the working folder, then defaults.
+
+All are read and checked here, whoever wrote them.
+"""
 
 import os
 import re

@@ -47,7 +47,7 @@ REAL_COVERAGE: Final[Mapping[tuple[Shape, int], Coverage]] = {
     ("very tied", 5): Coverage(0.8891, 0.9410, 0.9559, 0.9083),
     ("very tied", 10): Coverage(0.9446, 0.9490, 0.9524, 0.9467),
 }
-
+"""What nominal 95 % intervals of so many seeds really cover: `python benchmarks/coverage.py` prints these numbers."""
 
 SURE: Final = 1.96
 """Standard errors of the mean skewness from 0: 5 % of normal metrics pass it, hardly any in many conditions, where

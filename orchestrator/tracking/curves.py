@@ -1,4 +1,7 @@
-"""The curves of replicates: from the curve file, its copy on the server, the journals, or else MLflow's runs."""
+"""The curves of replicates: from the curve file, its copy on the server, the journals, or else MLflow's runs.
+
+Of those of validation answers say whether training was long enough.
+"""
 
 import contextlib
 import gzip
