@@ -145,7 +145,7 @@ def run_here(
     with _leased(factory, console) as driver:
         from orchestrator.worker.execute import execute
 
-        with driver.scheduler(_everything, accept_code, conditions, is_anew) as scheduler:
+        with driver.scheduler(lambda: Capacity(math.inf, math.inf), accept_code, conditions, is_anew) as scheduler:
             while not scheduler.is_finished() and not scheduler.stopping.reason:
                 work = scheduler.next()
                 if work is None:  # another driver makes a prerequisite, or a store is away
@@ -161,10 +161,6 @@ def run_here(
                         lost = f"its folder could not be taken ({redacted_text(str(error))})"
                 scheduler.ended(work.key, lost)
         return driver.outcome(scheduler)
-
-
-def _everything() -> Capacity:
-    return Capacity(math.inf, math.inf)
 
 
 def _refuse(checks: Iterable[Check], console: Console) -> None:

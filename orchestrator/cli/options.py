@@ -276,7 +276,7 @@ def ask(
 
 def with_curves(study: "Study", sweep: "Sweep", settings: "Settings") -> "Study":
     """The study with its curves of validation, by which answers say whether training was long enough."""
-    from orchestrator.tracking.validations import with_validations
+    from orchestrator.tracking.curves import with_validations
 
     return with_validations(sweep, study, settings)
 

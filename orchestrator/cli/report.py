@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from orchestrator.report.analysis_figures import AnalysisFigure
     from orchestrator.report.answers import Answers
     from orchestrator.report.bundle.join import Part
-    from orchestrator.results.importance import Importance
     from orchestrator.results.provenance import StudyProvenance
     from orchestrator.results.study import Study
-    from orchestrator.results.trials import Trials
+    from orchestrator.results.trials import Importance, Trials
     from search_spaces.sweep import Sweep
 
 MOST_DIFF_CHARACTERS: Final = 500_000
@@ -131,7 +130,7 @@ def _answers(
 ) -> "Answers":
     with spinner(f"Reading {sweep.name}"):
         from orchestrator.report.answers import answer
-        from orchestrator.scheduler.item_errors import with_items
+        from orchestrator.scheduler.kept_checkpoint import with_items
         from search_spaces.redaction import redacted_text
 
         recorded, question = ask(sweep, settings, where, reference, parts)

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import Settings
@@ -20,6 +21,20 @@ from search_spaces.known_names import known_names
 from search_spaces.names import condition_name_of
 from search_spaces.sweep import Condition, Sweep
 from trainables.errors import InputError
+
+
+class EarlierEnd(NamedTuple):
+    """How a replicate stands before this driver has done anything for it.
+
+    Attributes:
+        final: the record of its end, complete or failed; None where it is still to run.
+        is_recorded: whether earlier drivers have written that end down.
+        is_tried_again: whether it is still to run because the user wants it once more, whatever it failed by.
+    """
+
+    final: Record | None
+    is_recorded: bool = False
+    is_tried_again: bool = False
 
 
 @dataclass
@@ -99,9 +114,22 @@ class EarlierResults:
             "trains it here, from what is here."
         )
 
-    def tries_again(self, task: Task, final: Record) -> bool:
-        """Whether `task`, whose journal ends with `final`, is to be tried again though it failed for good."""
-        return task.condition is not None and task.condition.name in self.retry and final["state"] != "complete"
+    def end_of(self, task: Task, journal: JournalSummary) -> EarlierEnd:
+        """How a replicate, whose folder holds `journal`, ended under earlier drivers."""
+        known, final = self.by_key.get(task.work.key), journal.final
+        is_in_store = is_recorded(known, journal, task)
+        if is_in_store or journal.is_complete(task.evaluations):
+            lacking = task.work.lacking({**(known.metrics if known else {}), **journal.metrics})
+            if not lacking:  # also where another evaluation, no longer wanted, had failed
+                return EarlierEnd({"state": "complete"}, is_in_store)
+            # The objectives are others by now, or no worker had looked at them.
+            version = journal.last_version or (known.code_version if known else task.work.code_version)
+            known, final = None, {"state": "failed", "error": lacking, "code_version": version}
+        if task.condition and task.condition.name in self.retry and final["state"] != "complete":
+            return EarlierEnd(None, is_tried_again=True)
+        if known and is_known_to_fail(known, final, task):
+            return EarlierEnd({"state": "failed", "error": known.error}, is_recorded=True)
+        return EarlierEnd(final if final["state"] == "failed" and is_settled(final, task.work) else None)
 
     def _check_name(self, task: Task) -> None:
         """Refuses a second setting or corpus under a name that has results already, of whatever seeds."""

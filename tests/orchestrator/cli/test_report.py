@@ -119,7 +119,7 @@ def test_people_are_shown_front_summary_verdicts_and_warnings(stored):
 def test_a_verdict_has_a_line_and_one_reason_for_several_claims_is_said_once(stored, monkeypatch):
     from orchestrator.published.verdict import Finding, Verdict
     from orchestrator.report import answers
-    from orchestrator.statistics.intervals import NONE
+    from orchestrator.statistics.summary import NONE
     from search_spaces.claim import Place, Setting, Source, StatementClaim
 
     place, source, setting = Place("surprisal", "per"), Source("A paper", "Table 2"), Setting("anywhere")
