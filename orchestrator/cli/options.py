@@ -87,6 +87,13 @@ AcceptCode = Annotated[
         "--accept-code", help="Continue although earlier results come from another version of the trainable's code."
     ),
 ]
+Again = Annotated[
+    bool,
+    typer.Option(
+        "--again",
+        help="Train anew what other code or other settings have trained; the old replicates are moved to an archive.",
+    ),
+]
 Retry = Annotated[
     list[str] | None,
     typer.Option(
