@@ -95,7 +95,7 @@ def run(
         err.print("Looking at what is recorded, and starting Ray ...")  # the first line; the next may be 20 s away
     if again and (archived := make_room(factory, accept_code)):
         file, number = archived
-        console.print(f"{number:,} replicates are in {file} now, and are trained anew.", markup=False, soft_wrap=True)
+        console.print(f"Moved to {file}, to be trained anew: {number:,}.", markup=False, soft_wrap=True)
 
     with _leased(factory, console) as driver:
         from orchestrator.checks.nodes import on_nodes

@@ -55,9 +55,9 @@ def rm(
 
     number = sum(map(is_chosen, study.replicates))
     if number:
-        agree(f"Remove {number:,} of {len(study.replicates):,} replicates of {sweep.name}", yes)
+        agree(f"Remove {number:,} of the {len(study.replicates):,} replicates of {sweep.name}", yes)
     file, number = remove(sweep.name, settings, is_chosen, to)
-    say(f"{number:,} replicates of {sweep.name} are in {path_from_here(file)} now.")
+    say(f"Of {sweep.name} {number:,} replicate{' is' if number == 1 else 's are'} in {path_from_here(file)} now.")
     say(f"`ponderay restore {path_from_here(file)}` brings them back.")
 
 
@@ -87,7 +87,7 @@ def restore(file: Annotated[Path, typer.Argument(help="Of `ponderay archive`, `r
     from orchestrator.scheduler.put_away import restore as bring_back
 
     name, number = bring_back(file, read_settings())
-    say(f"{name}: {number:,} replicates are back.")
+    say(f"Of {name} {number:,} replicate{' is' if number == 1 else 's are'} back.")
 
 
 def rename(

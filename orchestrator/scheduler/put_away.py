@@ -37,7 +37,7 @@ from orchestrator.results.study import Replicate
 from orchestrator.tracking.lease import LeaseKeeper, Leases, ServerLeases
 from orchestrator.tracking.lease_holder import FolderLeases
 from orchestrator.tracking.load import load_if_run, load_study, open_tracking
-from orchestrator.tracking.store import store_kind
+from orchestrator.tracking.store import reason_of, store_kind
 from orchestrator.tracking.study_copy import COPY, CURVE_COPY, bring_from_bucket
 from search_spaces.names import check_sweep_name, path_part
 from trainables.errors import InputError
@@ -112,7 +112,9 @@ def rename(old: str, new: str, settings: Settings) -> None:
     check_sweep_name(new)
     with _held(old, settings) as study, contextlib.closing(LeaseKeeper(study.leases, _passed_over)) as keeper:
         target = settings.replicates(new)
-        if read_study_file(target) or next(target.glob(f"*/{JOURNAL}"), None) or open_tracking(new, settings):
+        is_cut_off = (target / FIRST_NAME).exists() and name_in_keys(settings, new) == name_in_keys(settings, old)
+        journal, runs = next(target.glob(f"*/{JOURNAL}"), None), study.tracking and open_tracking(new, settings)
+        if read_study_file(target) or runs or (journal and not is_cut_off):
             raise RefusedError(f"{new} is a study already; choose another name.")
         lease = keeper.lease(f"sweep {new}")
         if not lease.acquire_or_wait():
@@ -153,7 +155,6 @@ class _Held:
             raise InputError(f"{file} is there already; name another file, for nothing is written over.")
         names, is_whole = {name_of(one) for one in replicates}, len(replicates) == len(self.content.replicates)
         about = {
-            "id": self.token,
             "sweep": self.name,
             "first_name": name_in_keys(self.settings, self.name),
             "order": list(self.content.conditions),
@@ -222,7 +223,7 @@ class _Held:
             from orchestrator.tracking.bin import take_out
 
             back, every = archived.study(self.name).replicates, merged.study(self.name).replicates
-            take_out(self.tracking, self.name, back, every, str(opened.about["id"]))
+            take_out(self.tracking, self.name, back, every)
         if searches := opened.read(SEARCHES):
             from orchestrator.scheduler.search_store import load_searches
 
@@ -363,7 +364,15 @@ def _held(name: str, settings: Settings, is_there: bool = True) -> Iterator[_Hel
         file.close()
         if tracking and not is_local:
             tracking = open_tracking(name, settings)
-        yield _Held(name, settings, leases, lease.token, tracking, file.content)
+        try:
+            yield _Held(name, settings, leases, lease.token, tracking, file.content)
+        except Exception as error:
+            from orchestrator.tracking.availability import is_unavailable
+
+            if not is_unavailable(error):
+                raise
+            reason = reason_of(error, settings.tracking_uri)
+            raise InputError(f"MLflow does not answer ({reason}); type the same again when it does.") from None
         if not keeper.holds_all():
             raise RefusedError(f"Another process has taken {name} meanwhile; look at it with `ponderay status {name}`.")
 

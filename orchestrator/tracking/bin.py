@@ -1,18 +1,18 @@
 """The runs of replicates that were put away: in MLflow's bin, and out of it again, by its public client.
 
 A run in the bin that a user deleted comes back as soon as a driver has something to write into it. One that was put
-away has a tag with the id of its archive, and only `take_out` brings it back: a replicate that is trained anew gets
+away has a tag that says so, and only `take_out` brings it back: a replicate that is trained anew gets
 another run, so that no curve has values of both.
 """
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from orchestrator.results.study import Replicate
 from orchestrator.tracking import names
 from orchestrator.tracking.mlflow_internals import PARENT
-from orchestrator.tracking.pages import CONDITIONS, REPLICATES
+from orchestrator.tracking.pages import CONDITIONS, REPLICATES, SWEEP_RUNS
 from orchestrator.tracking.replicate_tags import encode
 from orchestrator.tracking.runs import matching
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from orchestrator.tracking.client import Tracking
     from orchestrator.tracking.mlflow_runs import MlflowRuns
+
+
+IN_BIN: Final = f"tags.\"{names.PUT_AWAY}\" LIKE '%'"
 
 
 def put_away(tracking: "Tracking", sweep: str, gone: Sequence[Replicate], left: Sequence[Replicate], mark: str) -> None:
@@ -60,38 +63,37 @@ def put_away(tracking: "Tracking", sweep: str, gone: Sequence[Replicate], left: 
             _tell_of(tracking, runs, new, stays, stays)
 
 
-def take_out(
-    tracking: "Tracking", sweep: str, back: Sequence[Replicate], every: Sequence[Replicate], mark: str
-) -> None:
-    """Takes the runs of the replicates `back` out of the bin, where the archive `mark` has put them into it.
+def take_out(tracking: "Tracking", sweep: str, back: Sequence[Replicate], every: Sequence[Replicate]) -> None:
+    """Takes the runs of the replicates `back` out of the bin, with those of their conditions and the sweep's own.
 
-    What this store never had, the next driver of the sweep writes into it.
+    What this store never had, or lost for good, the next driver of the sweep writes into it.
 
     Args:
         every: replicates of the sweep, with those.
     """
     runs = tracking.runs(sweep)
     client, experiment = runs.client, runs.experiment_id
+    binned = {run.info.run_id: run for run in matching(client, experiment, IN_BIN, is_deleted=True)}
+    active = {run.data.tags[names.CONDITION]: run.info.run_id for run in matching(client, experiment, CONDITIONS)}
+
+    def restore(run: "Run") -> None:
+        client.restore_run(run.info.run_id)
+        client.delete_tag(run.info.run_id, names.PUT_AWAY)
+
     by_condition: dict[str, list[Replicate]] = defaultdict(list)
     for one in back:
         by_condition[one.condition].append(one)
-    keys = {one.key for one in back}
-    active = {run.data.tags[names.CONDITION]: run.info.run_id for run in matching(client, experiment, CONDITIONS)}
-    wanted = f"tags.\"{names.PUT_AWAY}\" = '{mark}'"
-    for run in list(matching(client, experiment, wanted, is_deleted=True)):
-        tags, run_id = run.data.tags, run.info.run_id
-        kind, condition = tags.get(names.KIND), tags.get(names.CONDITION, "")
-        is_other = kind == "condition" and (condition not in by_condition or condition in active)
-        if is_other or (kind == "replicate" and tags.get(names.KEY) not in keys):
-            continue
-        client.restore_run(run_id)
-        client.delete_tag(run_id, names.PUT_AWAY)
-        if kind == "condition":
-            active[condition] = run_id
-            kept = {tag for one in by_condition[condition] for tag in encode(one)}
-            for tag in tags:
-                if tag.startswith(names.REPLICATE_PREFIX) and tag not in kept:
-                    client.delete_tag(run_id, tag)
+        if run := binned.get(one.run_id):
+            restore(run)
+            if one.condition not in active and (parent := binned.get(run.data.tags.get(PARENT, ""))):
+                restore(parent)
+                active[one.condition] = parent.info.run_id
+                for tag in parent.data.tags:
+                    if tag.startswith(names.REPLICATE_PREFIX):
+                        client.delete_tag(parent.info.run_id, tag)
+    of_sweep = [run for run in binned.values() if run.data.tags.get(names.KIND) == "sweep"]
+    if of_sweep and not any(matching(client, experiment, SWEEP_RUNS)):
+        restore(max(of_sweep, key=lambda run: int(run.info.start_time or 0)))
     for condition, replicates in by_condition.items():
         if condition in active:
             every_seed = [one for one in every if one.condition == condition]
@@ -118,9 +120,9 @@ def rename(tracking: "Tracking", old: str, new: str) -> None:
     """Gives a sweep's experiment, and its own run, another name."""
     runs = tracking.runs(old)
     client, experiment = runs.client, runs.experiment_id
-    if own := tracking.find_run(experiment, "sweep", old):
-        tracking.registry(f"runs of experiment {experiment}").enter(names.storable(f"sweep {new}"), own)
-        client.update_run(own, name=new)
+    for run in list(matching(client, experiment, SWEEP_RUNS)):
+        tracking.registry(f"runs of experiment {experiment}").enter(names.storable(f"sweep {new}"), run.info.run_id)
+        client.update_run(run.info.run_id, name=new)
     for run in list(matching(client, experiment, "")):
         if names.SWEEP in run.data.tags:
             client.set_tag(run.info.run_id, names.SWEEP, new)
