@@ -100,7 +100,7 @@ def command(*arguments, code=0):
 def answers(name="digits"):
     """All that a study answers, with all digits."""
     front = json.loads(command("pareto", name, "--format", "json"))["points"]
-    return front, command("compare", name, "--format", "csv"), ponderay.load(name).to_dataframe().to_json()
+    return front, command("compare", name, "width=2", "width=32", "--format", "csv"), ponderay.load(name).to_dataframe().to_json()
 
 
 def run(name):
@@ -149,6 +149,7 @@ def test_the_day_of_a_researcher(place):
     with pytest.raises(RefusedError, match=r"lr was 0.5, now 0.25.*--again"):
         command("train", "mlp.py:digits", "--condition", "width=8")
     write(MODEL)
+    assert run("mlp.py:digits").num_failed == 0  # and MLflow gets again what is in the renamed sweep's runs
 
     # Grid, search, and what a notebook, a paper and other programs get.
     grid = ponderay.run("mlp.py:digits", cpus=2, grid={"width": [8], "lr": [0.1]})
