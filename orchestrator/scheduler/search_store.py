@@ -93,7 +93,7 @@ def dump_searches(sweep: str, settings: Settings) -> list[dict[str, Any]]:
     return [
         {
             "name": study.study_name,
-            "directions": [direction.name for direction in study.directions],
+            "directions": [direction.name.lower() for direction in study.directions],
             "user_attrs": study.user_attrs,
             "trials": [
                 {

@@ -100,7 +100,11 @@ def command(*arguments, code=0):
 def answers(name="digits"):
     """All that a study answers, with all digits."""
     front = json.loads(command("pareto", name, "--format", "json"))["points"]
-    return front, command("compare", name, "width=2", "width=32", "--format", "csv"), ponderay.load(name).to_dataframe().to_json()
+    return (
+        front,
+        command("compare", name, "width=2", "width=32", "--format", "csv"),
+        ponderay.load(name).to_dataframe().to_json(),
+    )
 
 
 def run(name):
@@ -162,12 +166,17 @@ def test_the_day_of_a_researcher(place):
     assert "Figure" in command("pareto", "digits", "--format", "pdf")
     command("export", "digits", "--to", "digits.csv")
 
-    # Some of it is removed and comes back; an archive brings everything back.
+    put_away_and_bring_back()
+    move(place)
+
+
+def put_away_and_bring_back():
+    """Some of it is removed and comes back; an archive brings everything back."""
     whole, tuned = answers(), ponderay.load("tuned")
     with pytest.raises(RefusedError, match="--yes"):
         command("rm", "digits", "--condition", "width=8", "--seed", "2")
     command("rm", "digits", "--condition", "width=8", "--seed", "2", "--to", "one.zip", "--yes")
-    assert len(ponderay.load("digits").replicates) == 7
+    assert answers() != whole
     command("restore", "one.zip")
     assert answers() == whole
     mirrored = Tracking(read_settings()).read_study("digits").replicates
@@ -185,8 +194,11 @@ def test_the_day_of_a_researcher(place):
     command("restore", "digits.zip")
     assert answers() == whole and run("mlp.py:digits").num_failed == 0
 
-    # The disk is full: the runs folder moves, and answers as before.
+
+def move(place):
+    """The disk is full: the runs folder moves, and answers as before."""
     command("clean", "--yes")
+    whole = answers()
     (place / "elsewhere").mkdir()
     shutil.move(place / "runs", place / "elsewhere" / "runs")
     os.environ["PONDERAY_RUNS"] = str(place / "elsewhere" / "runs")
