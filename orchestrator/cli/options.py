@@ -94,6 +94,10 @@ Again = Annotated[
         help="Train anew what other code or other settings have trained; the old replicates are moved to an archive.",
     ),
 ]
+Anew = Annotated[
+    bool,
+    typer.Option("--anew", help="Train again here what another machine has begun, and whose checkpoints are not here."),
+]
 Retry = Annotated[
     list[str] | None,
     typer.Option(

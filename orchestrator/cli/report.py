@@ -57,6 +57,13 @@ def report(
         Path | None,
         typer.Option(metavar="FILE", help="Also write one zip with all raw values, which `ponderay verify` checks."),
     ] = None,
+    columns: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,NAME",
+            help="The columns of the LaTeX tables, by heading or CSV name, in this order; default: all.",
+        ),
+    ] = "",
     format: OutputFormat = Format.table,
 ) -> None:
     """Answer a sweep's question: front, comparisons, verdicts on published numbers; as a page and as tables.
@@ -90,7 +97,8 @@ def report(
     page, provenance = _page(answers, importance, settings, parts, floors)
     with spinner("Writing page and tables"), _writing(folder):
         all_tables = (*tables(answers), *importance_tables(importance))
-        files = write_files(folder, sweep.name, page, all_tables)
+        chosen = [heading for heading in map(str.strip, columns.split(",")) if heading]
+        files = write_files(folder, sweep.name, page, all_tables, chosen)
     if bundle:
         with spinner(f"Writing {bundle}"), _writing(bundle):
             bundle.parent.mkdir(parents=True, exist_ok=True)

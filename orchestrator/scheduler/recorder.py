@@ -117,7 +117,10 @@ class Recorder:
 
     @cached_property
     def _experiment(self) -> str:
-        return self._tracking.open_experiment(self._factory.sweep.name)
+        sweep = self._factory.sweep
+        for lesser in (names.REGISTRIES, PREREQUISITES) if sweep.prerequisites else (names.REGISTRIES,):
+            self._tracking.open_experiment(lesser)  # before: MLflow's list begins with the newest
+        return self._tracking.open_experiment(sweep.name)
 
     @property
     def mirrored(self) -> Sequence[Replicate]:

@@ -222,6 +222,16 @@ def test_the_folder_and_the_bundle_go_where_they_are_asked_to(stored):
     assert not Path("runs/reports").exists()
 
 
+def test_latex_tables_have_the_columns_that_are_asked_for(stored):
+    call("report", "asr.demo", "--output", "out", "--columns", "condition, per")
+    table = Path("out/asr.demo.conditions.tex").read_text()
+    assert r"condition & per (min) \\" in table and "seed" in Path("out/asr.demo.replicates.csv").read_text()
+    refused = call("report", "asr.demo", "--columns", "perr")
+    assert re.match(
+        r"--columns must name columns of the tables, which are condition, per, .*; not 'perr'\.", str(refused.exception)
+    )
+
+
 def test_places_that_cannot_be_written_are_refused_before_any_work(stored, monkeypatch):
     Path("file").write_text("")
     Path("folder").mkdir()
