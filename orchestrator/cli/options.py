@@ -87,6 +87,10 @@ AcceptCode = Annotated[
         "--accept-code", help="Continue although earlier results come from another version of the trainable's code."
     ),
 ]
+Anew = Annotated[
+    bool,
+    typer.Option("--anew", help="Train again here what another machine has begun, and whose checkpoints are not here."),
+]
 Retry = Annotated[
     list[str] | None,
     typer.Option(

@@ -3,6 +3,7 @@
 Nothing here loads MLflow or Ray, so that a sweep which is refused or finished is answered at once.
 """
 
+import socket
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -45,12 +46,14 @@ class EarlierResults:
         factory: of the sweep as it is now.
         accept_code: go on beside results of another version of the trainable's sources.
         retry: conditions whose failed replicates are tried again, whatever they failed by.
+        is_anew: train from the first step what another machine has begun and left where it cannot be reached from here.
     """
 
     known: Study
     factory: TaskFactory
     accept_code: bool = False
     retry: Collection[str] = ()
+    is_anew: bool = False
     _keys_now: dict[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -76,6 +79,8 @@ class EarlierResults:
         """Raises RefusedError where `task`, whose folder holds `journal`, cannot go on as it is."""
         self._check_name(task)
         known = self.by_key.get(task.work.key)
+        if known and not self.is_anew:
+            self._check_reach(task, known, journal)
         _check_evaluations(task, journal.asked_for | (known.evaluations if known else frozenset()))
         # What failed before it reported has left nothing that could be mixed; its mended code is what is asked for.
         is_result = known is not None and known.state != "failed" and known.code_version
@@ -92,6 +97,22 @@ class EarlierResults:
                 f"{task.work.code_version}. Add --accept-code to keep and mix both, or set PONDERAY_RUNS to another "
                 "folder."
             )
+
+    def _check_reach(self, task: Task, known: Replicate, journal: JournalSummary) -> None:
+        """Refuses what would train again steps that another machine has done: its journal is not the one read here."""
+        is_open = known.state in ("running", "stopped") or known.is_lost
+        # A worker that died at once may have told the driver of itself, and not yet the bucket.
+        if not (is_open and known.host) or task.work.shared or known.host in (socket.gethostname(), *journal.hosts):
+            return
+        origin = self.known.origins.get(known.key)
+        again = origin.again if origin else ""
+        is_job = again.startswith("ponderay submit ")
+        remedy = f"`{again}` continues it on its cluster" if is_job else f"Run it on {known.host}"
+        raise RefusedError(
+            f"{task.work.label} was last trained on {known.host}, and its checkpoints are not in "
+            f"{task.work.folder.parent}. {remedy}, or let PONDERAY_RUNS or PONDERAY_STORAGE name their place. --anew "
+            "trains it here, from what is here."
+        )
 
     def end_of(self, task: Task, journal: JournalSummary) -> EarlierEnd:
         """How a replicate, whose folder holds `journal`, ended under earlier drivers."""
