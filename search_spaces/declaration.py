@@ -55,8 +55,9 @@ def check_declaration(sweep: Any) -> None:
     for objective in sweep.objectives:
         metric: object = objective.metric
         if not isinstance(metric, str) or not metric or "@" in metric:
-            rule = "an objective is a metric's name, without that of an evaluation behind @"
-            raise InputError(f"{name}: {rule}, but got {metric!r}.")
+            raise InputError(
+                f"{name}: an objective is a metric's name, without that of an evaluation behind @, but got {metric!r}."
+            )
         if not is_metric_name(metric):
             raise InputError(f"{name}: a metric's name must {NAME_RULE}, but got {shown(metric)}.")
         if objective.direction not in ("minimize", "maximize"):

@@ -155,8 +155,9 @@ class WriteQueue:
             else:
                 if self._away:
                     away_s = time.monotonic() - self._away_since_s
-                    back = f"{self._away} is available again after {away_s:.0f} s"
-                    self._tell(f"{back}; waiting results are being written.")
+                    self._tell(
+                        f"{self._away} is available again after {away_s:.0f} s; waiting results are being written."
+                    )
                     self._away = ""
                 return
         with self._changed:
