@@ -80,7 +80,6 @@ def test_a_grid_lists_no_real_numbers():
         tiny((), search=Search({"x": Real(0.1, 1.0)}, num_trials=3, sampler="grid"))
 
 
-@pytest.mark.every_store
 def test_optuna_hears_how_far_a_constraint_is_missed(workplace):
     search = Search({"x": Real(0.1, 1.0)}, num_trials=8, constraints=(Constraint("cost", 0.5),))
     trials = drawn(search)
