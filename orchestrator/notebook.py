@@ -16,8 +16,8 @@ from trainables.errors import InputError
 if TYPE_CHECKING:
     from orchestrator.notebook_views import Comparisons, Front
     from orchestrator.report.answers import Answers
-    from orchestrator.results.importance import Importance
     from orchestrator.results.question import Question
+    from orchestrator.results.trials import Importance
     from orchestrator.results.validations import SeedCurve
     from orchestrator.statistics.pairwise import Test
     from search_spaces.sweep import Objective, Sweep

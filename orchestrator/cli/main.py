@@ -26,6 +26,7 @@ from orchestrator.cli.importance import importance
 from orchestrator.cli.jobs import jobs, logs, stop, submit
 from orchestrator.cli.options import (
     AcceptCode,
+    Anew,
     Conditions,
     Grid,
     MaxDeviceHours,
@@ -152,6 +153,7 @@ def run(
         int | None, typer.Option(min=1, max=MOST_DEVICES, help="CPUs of a cluster made on this machine; default: all.")
     ] = None,
     accept_code: AcceptCode = False,
+    anew: Anew = False,
     retry: Retry = None,
     max_device_hours: MaxDeviceHours = math.inf,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show all messages of Ray.")] = False,
@@ -162,13 +164,15 @@ def run(
     `ponderay plan` shows beforehand what a run would do and cost.
     """
     from orchestrator.cluster.address import refuse_malformed
+    from orchestrator.cluster.submission import is_job
     from orchestrator.environment.settings import read_settings
     from orchestrator.run import run as run_sweep
 
     refuse_malformed()
     settings, sweep = read_settings(), find(name, smoke, values, seeds, resources, conditions, grid)
+    is_anew = anew or is_job()  # who sends a job has said where the sweep goes on, and nobody types what runs in it
     with _saying_how_to_continue():
-        outcome = run_sweep(sweep, settings, out, cpus, accept_code, max_device_hours, verbose, retry or ())
+        outcome = run_sweep(sweep, settings, out, cpus, accept_code, max_device_hours, verbose, retry or (), is_anew)
     _finish(sweep, outcome)
 
 
@@ -180,6 +184,7 @@ def train(
     smoke: Smoke = False,
     values: Values = None,
     accept_code: AcceptCode = False,
+    anew: Anew = False,
     threads: Annotated[
         int | None, typer.Option(min=1, max=MOST_DEVICES, help="Threads of torch; default: those that `run` would use.")
     ] = None,
@@ -196,7 +201,7 @@ def train(
     if values:  # refuses what changes other conditions but not this one
         find_with(name, smoke, None).only(sweep.conditions[0].declared, seed).with_values(parse(values))
     with _saying_how_to_continue(), contextlib.closing(Template()) as template:
-        outcome = run_here(sweep, settings, out, accept_code, template=template)
+        outcome = run_here(sweep, settings, out, accept_code, template=template, is_anew=anew)
     for metric, value in sorted(outcome.replicates[0].metrics.items()):
         out.print(f"{metric:32} {value:.6g}")
     _finish(sweep, outcome)

@@ -19,8 +19,7 @@ from typing import Any, Final
 from orchestrator.journal.bucket import SharedFolder
 from orchestrator.journal.bucket_reader import fetch_checkpoint
 from orchestrator.journal.file_names import ARTIFACTS, CHECKPOINT, JOURNAL, checkpoints_in, is_artifact
-from orchestrator.journal.journal_file import LostLinesError
-from orchestrator.journal.lines import free_name, line_of, mend, parse, told
+from orchestrator.journal.lines import LostLinesError, free_name, line_of, mend, parse, told
 from orchestrator.machine.durable_files import new_file
 from trainables.errors import InputError
 
@@ -65,7 +64,9 @@ class SharedWriter:
         """
         self._folder.be_patient()
         found = self._folder.read(WRITER)
-        if _is_later(found, self._attempt):
+        driver, _, number = self._attempt.rpartition(".")
+        its_driver, _, its_number = str(_known(found).get("attempt")).rpartition(".")
+        if driver == its_driver and number.isdigit() and its_number.isdigit() and int(its_number) > int(number):
             raise self._superseded(found)
         said = self._bring_local_work() if not found else ""
         self._folder.write(WRITER, self._name)
@@ -73,7 +74,12 @@ class SharedWriter:
         there = self._folder.sizes()
         self._path.mkdir(parents=True, exist_ok=True)
         self._take_checkpoints({name for name in there if CHECKPOINT.fullmatch(name)})
-        self._take_artifacts(name for name in there if is_artifact(name))
+        if (artifacts := self._path / ARTIFACTS).is_symlink():
+            artifacts.unlink()
+        shutil.rmtree(artifacts, ignore_errors=True)
+        for name in (name for name in there if is_artifact(name)):
+            (self._path / name).parent.mkdir(parents=True, exist_ok=True)
+            self._folder.fetch(name, self._path / name)
         last_word = self._folder.read(LAST_WORD) if LAST_WORD in there else b""
         content = (self._folder.read(JOURNAL) if JOURNAL in there else b"") + last_word
         said = self._set_aside(content, there) or said
@@ -138,7 +144,9 @@ class SharedWriter:
 
     def _send_journal(self) -> None:
         with self._lock:
-            self._end_timer()
+            if self._timer:
+                self._timer.cancel()
+                self._timer = None
             if not self._is_behind:
                 return
             self._is_behind = False  # from here on: what another thread adds meanwhile may come too late
@@ -187,23 +195,10 @@ class SharedWriter:
         for name in self._damaged:
             (self._path / name).unlink(missing_ok=True)
 
-    def _take_artifacts(self, names: Iterable[str]) -> None:
-        if (folder := self._path / ARTIFACTS).is_symlink():
-            folder.unlink()
-        shutil.rmtree(folder, ignore_errors=True)
-        for name in names:
-            (self._path / name).parent.mkdir(parents=True, exist_ok=True)
-            self._folder.fetch(name, self._path / name)
-
     def _flush_late(self) -> None:
         self._timer = None
         with contextlib.suppress(OSError, InputError):  # the next one to be sent says it again
             self.flush()
-
-    def _end_timer(self) -> None:
-        if self._timer:
-            self._timer.cancel()
-            self._timer = None
 
     def _check_again(self) -> None:
         """Before a request is tried again: much may have happened while no answer came."""
@@ -239,13 +234,6 @@ def _known(name: bytes) -> dict[str, str]:
     except ValueError:
         return {}
     return known if isinstance(known, dict) else {}
-
-
-def _is_later(name: bytes, attempt: str) -> bool:
-    """Whether a writer is of the same driver as `attempt`, and of a later try."""
-    driver, _, number = attempt.rpartition(".")
-    its_driver, _, its_number = str(_known(name).get("attempt")).rpartition(".")
-    return driver == its_driver and number.isdigit() and its_number.isdigit() and int(its_number) > int(number)
 
 
 def _whole_lines(journal: Path) -> bytes:

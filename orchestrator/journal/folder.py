@@ -32,10 +32,9 @@ from orchestrator.journal.file_names import (
     is_whole,
     step_of,
 )
-from orchestrator.journal.journal_file import JournalFile
-from orchestrator.journal.lines import ACCESS, DAMAGED, Lines, Record, parse
+from orchestrator.journal.lines import ACCESS, DAMAGED, JournalFile, Lines, Record, parse
 from orchestrator.journal.packed_folder import pack
-from orchestrator.journal.steps import ANEW, best_steps, is_over, last_step, products, since_anew, steps
+from orchestrator.journal.summary import ANEW, best_steps, is_over, last_complete, last_step, since_anew, steps
 from orchestrator.machine.durable_files import check_is_no_link, make_folder, new_file, replace_durably, sync
 from trainables.errors import DataWarning
 from trainables.metric import Best
@@ -52,6 +51,9 @@ HUNG_FILE: Final = "threads.txt"
 
 class ReplicateFolder:
     """Journal and checkpoints of one replicate.
+
+    The methods stand in this order: a session's begin and end, the journal, what changes checkpoints, what finds them,
+    files for people.
 
     Args:
         path: the folder; made when first written to.
@@ -87,7 +89,9 @@ class ReplicateFolder:
         else:
             said = self._journal.mend()
         (self.path / PARTIAL).unlink(missing_ok=True)
-        said = said or self._uncovered()
+        # A line goes before its checkpoint, so a checkpoint without a line says that the journal has lost some.
+        if not said and (without_line := sorted(set(self.checkpoints()) - steps(self.records()))):
+            said = f"The journal {self._journal.path} lacks step {without_line[0]}, though its checkpoint is there"
         if not said:
             return ""
         newest = self.newest()
@@ -101,62 +105,6 @@ class ReplicateFolder:
         """Sends what was not sent yet."""
         if self._writer:
             self._writer.flush()
-
-    def records(self) -> list[Record]:
-        """Every whole line of the journal before any that is damaged, since it last began anew; none that is torn."""
-        return since_anew(self.records_after(0)[0])
-
-    def begin_anew(self, why: str) -> None:
-        """Has nothing count that stands in the journal by now, and removes the checkpoints."""
-        self.remove_behind(None)
-        self.append({"kind": ANEW, "said": why})
-
-    def records_after(self, offset: int) -> tuple[list[Record], int]:
-        """The whole lines behind `offset` bytes of the journal, and the offset behind them; warns of a damaged one.
-
-        All lines where the journal is another one by now.
-
-        Raises:
-            LostLinesError: if this session writes the journal, and what it wrote is not there any more.
-        """
-        lines, start = self._lines(offset)
-        if lines.error and lines.is_unanswered and self._must_answer:
-            raise lines.error
-        if lines.fault:
-            warnings.warn(self.warning(), DataWarning, stacklevel=2)
-        return lines.records, start + lines.num_bytes
-
-    def damage(self) -> str:
-        """What is wrong with the journal, as the beginning of a sentence; empty where nothing is."""
-        lines = self._lines(0)[0]
-        return lines.damage(f"{self.shared}/{JOURNAL}" if self._reader else self._journal.path) if lines.fault else ""
-
-    def _lines(self, offset: int) -> tuple[Lines, int]:
-        """What stands behind an offset, and where that begins: at 0 if no line ends at `offset`."""
-        if self._reader:
-            content, start = self._reader.journal(offset)
-            return parse(content), start
-        return self._journal.lines(offset)
-
-    def warning(self) -> str:
-        """What is wrong with the journal, and what becomes of it; empty where nothing is."""
-        lines = self._lines(0)[0]
-        remedy = (
-            f"The {len(lines.records)} lines before count; `ponderay run` sets it aside and makes the rest again, "
-            "unless the tracking store has the replicate complete."
-        )
-        if lines.is_unanswered:
-            remedy = "Nothing of it is lost by that: try again when the disk answers."
-        return f"{self.damage()}. {ACCESS if lines.is_refused else remedy}" if lines.fault else ""
-
-    def _uncovered(self) -> str:
-        """That there are checkpoints of which the journal knows nothing."""
-        strange = sorted(set(self.checkpoints()) - steps(self.records()))
-        return (
-            f"The journal {self._journal.path} lacks step {strange[0]}, though its checkpoint is there"
-            if strange
-            else ""
-        )
 
     def append(self, record: Record) -> Record:
         """Adds `record` with the present time and returns it; on disk before this returns.
@@ -176,6 +124,37 @@ class ReplicateFolder:
             self._writer.wrote(record["kind"], is_followed=bool(record.get("kept")))
         return stamped
 
+    def records(self) -> list[Record]:
+        """Every whole line of the journal before any that is damaged, since it last began anew; none that is torn."""
+        return since_anew(self.records_after(0)[0])
+
+    def records_after(self, offset: int) -> tuple[list[Record], int]:
+        """The whole lines behind `offset` bytes of the journal, and the offset behind them; warns of a damaged one.
+
+        All lines where the journal is another one by now.
+
+        Raises:
+            LostLinesError: if this session writes the journal, and what it wrote is not there any more.
+        """
+        lines, start = self._lines(offset)
+        if lines.error and lines.is_unanswered and self._must_answer:
+            raise lines.error
+        if lines.fault:
+            warnings.warn(self.warning(), DataWarning, stacklevel=2)
+        return lines.records, start + lines.num_bytes
+
+    def _lines(self, offset: int) -> tuple[Lines, int]:
+        """What stands behind an offset, and where that begins: at 0 if no line ends at `offset`."""
+        if self._reader:
+            content, start = self._reader.journal(offset)
+            return parse(content), start
+        return self._journal.lines(offset)
+
+    def begin_anew(self, why: str) -> None:
+        """Has nothing count that stands in the journal by now, and removes the checkpoints."""
+        self.remove_behind(None)
+        self.append({"kind": ANEW, "said": why})
+
     def last_step(self) -> int:
         """The last step reported in training; -1 where none was."""
         return last_step(self.records())
@@ -193,6 +172,27 @@ class ReplicateFolder:
         """Ids of those done."""
         return {r.get("id", "") for r in self.records() if r["kind"] == "evaluation"}
 
+    def damage(self) -> str:
+        """What is wrong with the journal, as the beginning of a sentence; empty where nothing is."""
+        lines = self._lines(0)[0]
+        return lines.damage(f"{self.shared}/{JOURNAL}" if self._reader else self._journal.path) if lines.fault else ""
+
+    def warning(self) -> str:
+        """What is wrong with the journal, and what becomes of it; empty where nothing is."""
+        lines = self._lines(0)[0]
+        remedy = (
+            f"The {len(lines.records)} lines before count; `ponderay run` sets it aside and makes the rest again, "
+            "unless the tracking store has the replicate complete."
+        )
+        if lines.is_unanswered:
+            remedy = "Nothing of it is lost by that: try again when the disk answers."
+        return f"{self.damage()}. {ACCESS if lines.is_refused else remedy}" if lines.fault else ""
+
+    def asides(self) -> list[str]:
+        """Names of the damaged journals and unreadable checkpoints that were set aside in the local folder."""
+        found = (file.name for pattern in (DAMAGED.format("*"), f"{ASIDE}*") for file in self.path.glob(pattern))
+        return sorted(found)
+
     def keep(self, source: Path, step: int) -> None:
         """Copies the file or folder `source` as the checkpoint of `step`, whole, and removes those no longer needed."""
         make_folder(self.path)
@@ -200,76 +200,40 @@ class ReplicateFolder:
         partial = self.path / PARTIAL
         is_folder = source.is_dir()
         try:
-            pack(source, partial) if is_folder else _copy(source, partial)
+            if is_folder:
+                pack(source, partial)
+            else:
+                with source.open("rb") as given, new_file(partial) as copied:
+                    shutil.copyfileobj(given, copied, COPIED_BYTES)
             name = f"step_{step:06d}.{digest_of(partial)}.{'zip' if is_folder else 'pt'}"
             replace_durably(partial, self.path / name)
         finally:
             partial.unlink(missing_ok=True)
         self._send_checkpoints()
-        self._prune()
+        # The last two, not one: the newest may turn out damaged, or be one that the trainable cannot read.
+        found, records = self.checkpoints(), self.records()
+        best = best_steps(records, self.selection, max(found, default=-1)).values()
+        self._remove_all_but([*list(found)[-NUM_LAST_KEPT:], *best], records)
 
-    @property
-    def artifacts(self) -> Path:
-        """Files for people, in the local folder; it may not be there."""
-        return self.path / ARTIFACTS
+    def keep_best(self) -> None:
+        """Removes all checkpoints but the best ones, and what was kept as such before; the last one where none is."""
+        records = self.records()
+        best = best_steps(records, self.selection, last_step(records)).values()
+        if self._remove_all_but([*best, *([] if best else list(self.checkpoints())[-1:])], records):
+            sync(self.path)
 
-    @contextlib.contextmanager
-    def fetched_artifacts(self) -> Iterator[Path]:
-        """The folder with the files for people, for as long as the block lasts where they are fetched."""
-        if self._reader is None:
-            yield self.artifacts
-            return
-        with tempfile.TemporaryDirectory() as folder:
-            self._reader.fetch_artifacts(Path(folder))
-            yield Path(folder)
+    def _remove_all_but(self, needed: Collection[int], records: Sequence[Record]) -> bool:
+        """Removes other checkpoints than those of the needed steps and the products; says whether there were any."""
+        kept = {*needed, *map(step_of, self._products(records).values())}
+        others = [path for step, path in self.checkpoints().items() if step not in kept]
+        for path in others:
+            path.unlink()
+        self._send_checkpoints()
+        return bool(others)
 
-    def keep_artifacts(self, contents: Mapping[str, bytes]) -> None:
-        """Writes files for people by name, each whole or not at all; one of the same name is replaced.
-
-        Raises:
-            ValueError: if all of them would take more than the limit, or a name leads elsewhere.
-        """
-        for name in write_artifacts(self.artifacts, contents):
-            if self._writer:
-                self._writer.keep_artifact(name)
-
-    def checkpoints(self) -> dict[int, Path]:
-        """Those that are there by step, in order; of a folder that is read from a URL some may have to be fetched."""
-        if self._reader:
-            paths = [self.path / name for name in self._reader.sizes() if CHECKPOINT.fullmatch(name)]
-        else:
-            paths = checkpoints_in(self.path)
-        return {step_of(path.name): path for path in sorted(paths, key=lambda path: step_of(path.name))}
-
-    def checkpoint_sizes(self) -> list[int]:
-        """The bytes of each checkpoint."""
-        if self._reader:
-            return [size for name, size in self._reader.sizes().items() if CHECKPOINT.fullmatch(name)]
-        return [path.stat().st_size for path in self.checkpoints().values()]
-
-    def size_bytes(self) -> int:
-        """What all its files take."""
-        return sum(self._reader.sizes().values()) if self._reader else size_bytes(self.path)
-
-    def product(self, name: str) -> Path | None:
-        """The checkpoint called `name`, fetched where that is needed; None where it is gone or damaged."""
-        return self._fetched(self.path / name) if CHECKPOINT.fullmatch(name) else None
-
-    def whole(self) -> dict[int, Path]:
-        """Checkpoints of steps that the journal has, fetched where that is needed, without those that are damaged."""
-        known = steps(self.records())
-        return {step: path for step, path in self.checkpoints().items() if step in known and self._fetched(path)}
-
-    def newest(self) -> Path | None:
-        """The last checkpoint to go on from: it is what was written, and so are the best ones up to it.
-
-        A damaged one is passed over; where it was the best so far, so are all behind it, for it has to be made again.
-        """
-        found, records = self.whole(), self.records()
-        for step in reversed(found):
-            if all(best in found for best in best_steps(records, self.selection, step).values()):
-                return found[step]
-        return None
+    def _send_checkpoints(self) -> None:
+        if self._writer:
+            self._writer.keep_checkpoints(path.name for path in self.checkpoints().values())
 
     def remove_behind(self, checkpoint: Path | None) -> None:
         """Removes the checkpoints of later steps; all of them where it is None.
@@ -297,36 +261,34 @@ class ReplicateFolder:
         """Whether a checkpoint was set aside, here or by another process of this machine, and not made again since."""
         return (self.path / f"{ASIDE}{checkpoint.name}").exists() and not checkpoint.exists()
 
-    def asides(self) -> list[str]:
-        """Names of the damaged journals and unreadable checkpoints that were set aside in the local folder."""
-        found = (file.name for pattern in (DAMAGED.format("*"), f"{ASIDE}*") for file in self.path.glob(pattern))
-        return sorted(found)
-
     def put_back(self, aside: str) -> None:
         """Undoes `set_aside`."""
         (self.path / aside).rename(self.path / aside.removeprefix(ASIDE))
         self._send_checkpoints()
 
-    def is_trained(self, num_steps: int | None) -> bool:
-        """Whether the last step was reported, or `train` returned, and the best checkpoints are there."""
-        records = self.records()
-        if not is_over(records, num_steps):
-            return False
-        kept = [r["step"] for r in records if r["kind"] == "metrics" and r.get("kept", True)]
-        if num_steps is None and not kept:
-            return True
-        needed = set(best_steps(records, self.selection, last_step(records)).values()) or self._product_steps(records)
-        return (needed or {max(kept, default=-1)}) <= set(self.whole())
+    def checkpoints(self) -> dict[int, Path]:
+        """Those that are there by step, in order; of a folder that is read from a URL some may have to be fetched."""
+        if self._reader:
+            paths = [self.path / name for name in self._reader.sizes() if CHECKPOINT.fullmatch(name)]
+        else:
+            paths = checkpoints_in(self.path)
+        return {step_of(path.name): path for path in sorted(paths, key=lambda path: step_of(path.name))}
 
-    def products(self) -> dict[str, str]:
-        """Of its last complete session, the checkpoint that was the best of each selection, as far as it is there."""
-        return products(self.records(), self._names())
+    def whole(self) -> dict[int, Path]:
+        """Checkpoints of steps that the journal has, fetched where that is needed, without those that are damaged."""
+        known = steps(self.records())
+        return {step: path for step, path in self.checkpoints().items() if step in known and self._fetched(path)}
 
-    def _names(self) -> set[str]:
-        return {path.name for path in self.checkpoints().values()}
+    def newest(self) -> Path | None:
+        """The last checkpoint to go on from: it is what was written, and so are the best ones up to it.
 
-    def _product_steps(self, records: Sequence[Record]) -> set[int]:
-        return {step_of(name) for name in products(records, self._names()).values()}
+        A damaged one is passed over; where it was the best so far, so are all behind it, for it has to be made again.
+        """
+        found, records = self.whole(), self.records()
+        for step in reversed(found):
+            if all(best in found for best in best_steps(records, self.selection, step).values()):
+                return found[step]
+        return None
 
     def best_step(self, name: str) -> int | None:
         """Of the checkpoint that `best` looks for; None where no step has a value."""
@@ -342,35 +304,69 @@ class ReplicateFolder:
         path = None if step is None else self.checkpoints().get(step)
         return self._fetched(path) if path else None
 
-    def keep_best(self) -> None:
-        """Removes all checkpoints but the best ones, and what was kept as such before; the last one where none is."""
-        records = self.records()
-        best = best_steps(records, self.selection, last_step(records)).values()
-        if self._remove_all_but([*best, *([] if best else list(self.checkpoints())[-1:])], records):
-            sync(self.path)
+    def product(self, name: str) -> Path | None:
+        """The checkpoint called `name`, fetched where that is needed; None where it is gone or damaged."""
+        return self._fetched(self.path / name) if CHECKPOINT.fullmatch(name) else None
+
+    def products(self) -> dict[str, str]:
+        """Of its last complete session, the checkpoint that was the best of each selection, as far as it is there."""
+        return self._products(self.records())
+
+    def _products(self, records: Sequence[Record]) -> dict[str, str]:
+        there = {path.name for path in self.checkpoints().values()}
+        return {name: file for name, file in last_complete(records).get("products", {}).items() if file in there}
 
     def _fetched(self, path: Path) -> Path | None:
         """A checkpoint that lies in the local folder, whole; None where it cannot."""
         is_there = fetch_checkpoint(self._reader.folder, path.name, self.path) if self._reader else is_whole(path)
         return path if is_there else None
 
-    def _prune(self) -> None:
-        found, records = self.checkpoints(), self.records()
-        best = best_steps(records, self.selection, max(found, default=-1)).values()
-        self._remove_all_but([*list(found)[-NUM_LAST_KEPT:], *best], records)
+    def is_trained(self, num_steps: int | None) -> bool:
+        """Whether the last step was reported, or `train` returned, and the best checkpoints are there."""
+        records = self.records()
+        if not is_over(records, num_steps):
+            return False
+        kept = [r["step"] for r in records if r["kind"] == "metrics" and r.get("kept", True)]
+        if num_steps is None and not kept:
+            return True
+        needed = set(best_steps(records, self.selection, last_step(records)).values())
+        needed = needed or set(map(step_of, self._products(records).values())) or {max(kept, default=-1)}
+        return needed <= set(self.whole())
 
-    def _remove_all_but(self, needed: Collection[int], records: Sequence[Record]) -> bool:
-        """Whether there were any."""
-        kept = {*needed, *self._product_steps(records)}
-        others = [path for step, path in self.checkpoints().items() if step not in kept]
-        for path in others:
-            path.unlink()
-        self._send_checkpoints()
-        return bool(others)
+    def keep_artifacts(self, contents: Mapping[str, bytes]) -> None:
+        """Writes files for people by name, each whole or not at all; one of the same name is replaced.
 
-    def _send_checkpoints(self) -> None:
-        if self._writer:
-            self._writer.keep_checkpoints(path.name for path in self.checkpoints().values())
+        Raises:
+            ValueError: if all of them would take more than the limit, or a name leads elsewhere.
+        """
+        for name in write_artifacts(self.artifacts, contents):
+            if self._writer:
+                self._writer.keep_artifact(name)
+
+    @property
+    def artifacts(self) -> Path:
+        """Files for people, in the local folder; it may not be there."""
+        return self.path / ARTIFACTS
+
+    @contextlib.contextmanager
+    def fetched_artifacts(self) -> Iterator[Path]:
+        """The folder with the files for people, for as long as the block lasts where they are fetched."""
+        if self._reader is None:
+            yield self.artifacts
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            self._reader.fetch_artifacts(Path(folder))
+            yield Path(folder)
+
+    def checkpoint_sizes(self) -> list[int]:
+        """The bytes of each checkpoint."""
+        if self._reader:
+            return [size for name, size in self._reader.sizes().items() if CHECKPOINT.fullmatch(name)]
+        return [path.stat().st_size for path in self.checkpoints().values()]
+
+    def size_bytes(self) -> int:
+        """What all its files take."""
+        return sum(self._reader.sizes().values()) if self._reader else size_bytes(self.path)
 
 
 def looked_at(folders: Sequence[ReplicateFolder]) -> Iterator[ReplicateFolder]:
@@ -380,11 +376,6 @@ def looked_at(folders: Sequence[ReplicateFolder]) -> Iterator[ReplicateFolder]:
         if folder._reader:
             next(shared)
         yield folder
-
-
-def _copy(source: Path, partial: Path) -> None:
-    with source.open("rb") as given, new_file(partial) as copied:
-        shutil.copyfileobj(given, copied, COPIED_BYTES)
 
 
 def size_bytes(folder: Path) -> int:

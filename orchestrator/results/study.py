@@ -1,6 +1,7 @@
 """What a sweep has produced so far: frozen records and the queries on them."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -79,6 +80,14 @@ class Origin:
     commit: str
     packages: str
     command: str
+
+    @property
+    def again(self) -> str:
+        """The command line that goes on with it: a job, which runs the package itself, is sent again.
+
+        `__main__.py` is how earlier versions noted a job.
+        """
+        return re.sub(r"^(python -m orchestrator|__main__\.py) run ", "ponderay submit ", self.command)
 
 
 @dataclass(frozen=True, repr=False)

@@ -3,9 +3,11 @@
 Nothing here loads MLflow or Ray, so that a sweep which is refused or finished is answered at once.
 """
 
+import socket
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import Settings
@@ -21,6 +23,20 @@ from search_spaces.sweep import Condition, Sweep
 from trainables.errors import InputError
 
 
+class EarlierEnd(NamedTuple):
+    """How a replicate stands before this driver has done anything for it.
+
+    Attributes:
+        final: the record of its end, complete or failed; None where it is still to run.
+        is_recorded: whether earlier drivers have written that end down.
+        is_tried_again: whether it is still to run because the user wants it once more, whatever it failed by.
+    """
+
+    final: Record | None
+    is_recorded: bool = False
+    is_tried_again: bool = False
+
+
 @dataclass
 class EarlierResults:
     """What the store holds of a sweep, beside which only some of what it wants now may be run.
@@ -30,12 +46,14 @@ class EarlierResults:
         factory: of the sweep as it is now.
         accept_code: go on beside results of another version of the trainable's sources.
         retry: conditions whose failed replicates are tried again, whatever they failed by.
+        is_anew: train from the first step what another machine has begun and left where it cannot be reached from here.
     """
 
     known: Study
     factory: TaskFactory
     accept_code: bool = False
     retry: Collection[str] = ()
+    is_anew: bool = False
     _keys_now: dict[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -61,6 +79,8 @@ class EarlierResults:
         """Raises RefusedError where `task`, whose folder holds `journal`, cannot go on as it is."""
         self._check_name(task)
         known = self.by_key.get(task.work.key)
+        if known and not self.is_anew:
+            self._check_reach(task, known, journal)
         _check_evaluations(task, journal.asked_for | (known.evaluations if known else frozenset()))
         # What failed before it reported has left nothing that could be mixed; its mended code is what is asked for.
         is_result = known is not None and known.state != "failed" and known.code_version
@@ -78,9 +98,38 @@ class EarlierResults:
                 "folder."
             )
 
-    def tries_again(self, task: Task, final: Record) -> bool:
-        """Whether `task`, whose journal ends with `final`, is to be tried again though it failed for good."""
-        return task.condition is not None and task.condition.name in self.retry and final["state"] != "complete"
+    def _check_reach(self, task: Task, known: Replicate, journal: JournalSummary) -> None:
+        """Refuses what would train again steps that another machine has done: its journal is not the one read here."""
+        is_open = known.state in ("running", "stopped") or known.is_lost
+        # A worker that died at once may have told the driver of itself, and not yet the bucket.
+        if not (is_open and known.host) or task.work.shared or known.host in (socket.gethostname(), *journal.hosts):
+            return
+        origin = self.known.origins.get(known.key)
+        again = origin.again if origin else ""
+        is_job = again.startswith("ponderay submit ")
+        remedy = f"`{again}` continues it on its cluster" if is_job else f"Run it on {known.host}"
+        raise RefusedError(
+            f"{task.work.label} was last trained on {known.host}, and its checkpoints are not in "
+            f"{task.work.folder.parent}. {remedy}, or let PONDERAY_RUNS or PONDERAY_STORAGE name their place. --anew "
+            "trains it here, from what is here."
+        )
+
+    def end_of(self, task: Task, journal: JournalSummary) -> EarlierEnd:
+        """How a replicate, whose folder holds `journal`, ended under earlier drivers."""
+        known, final = self.by_key.get(task.work.key), journal.final
+        is_in_store = is_recorded(known, journal, task)
+        if is_in_store or journal.is_complete(task.evaluations):
+            lacking = task.work.lacking({**(known.metrics if known else {}), **journal.metrics})
+            if not lacking:  # also where another evaluation, no longer wanted, had failed
+                return EarlierEnd({"state": "complete"}, is_in_store)
+            # The objectives are others by now, or no worker had looked at them.
+            version = journal.last_version or (known.code_version if known else task.work.code_version)
+            known, final = None, {"state": "failed", "error": lacking, "code_version": version}
+        if task.condition and task.condition.name in self.retry and final["state"] != "complete":
+            return EarlierEnd(None, is_tried_again=True)
+        if known and is_known_to_fail(known, final, task):
+            return EarlierEnd({"state": "failed", "error": known.error}, is_recorded=True)
+        return EarlierEnd(final if final["state"] == "failed" and is_settled(final, task.work) else None)
 
     def _check_name(self, task: Task) -> None:
         """Refuses a second setting or corpus under a name that has results already, of whatever seeds."""

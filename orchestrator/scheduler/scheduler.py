@@ -15,7 +15,7 @@ from orchestrator.machine.shared_folder_check import ensure_mark
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.capacity import Capacity, check_capacity, fits, leaves_room
 from orchestrator.scheduler.conditions import Conditions, ConditionSource, WantedCondition
-from orchestrator.scheduler.earlier_results import EarlierResults, is_known_to_fail, is_recorded
+from orchestrator.scheduler.earlier_results import EarlierResults
 from orchestrator.scheduler.progress import ProgressView
 from orchestrator.scheduler.recorder import Recorder
 from orchestrator.scheduler.stop_request import Outage, Stopping
@@ -32,6 +32,7 @@ from orchestrator.scheduler.task import (
 )
 from orchestrator.tracking.availability import is_unavailable
 from orchestrator.tracking.lease import StoreLease
+from orchestrator.tracking.lease_holder import EXPIRES_S
 from orchestrator.worker.work import Work
 from search_spaces.resources import ResolvedResources
 
@@ -42,7 +43,8 @@ RESULTS: Final = ("metrics", "evaluation", "state")
 class Scheduler:
     """The tasks of one sweep, from the first that starts to the last that ends.
 
-    A task is taken in by `extend`, started by `next`, and moved on by `reported` and `ended`. Whatever changes its
+    A task is taken in by `extend`, started by `next`, and moved on by `reported` and `ended`; the methods stand in this
+    order. `EarlierResults` says what of it is done already, `Conditions` which seeds are wanted. Whatever changes its
     state tells the store (`recorder`), the screen (`view`) and, with the last seed, the condition.
 
     Args:
@@ -80,10 +82,6 @@ class Scheduler:
         self.tasks, self.stopping = TaskList(), stopping
         self._conditions = Conditions(earlier.factory, source, self.tasks, recorder, view)
 
-    def replicates(self) -> list[Replicate]:
-        """Every replicate as it stands."""
-        return [self._recorder.replicate(task) for task in self.tasks.replicates()]
-
     def extend(self) -> bool:
         """Takes in the conditions and seeds that are wanted now, and returns whether there were any.
 
@@ -109,6 +107,45 @@ class Scheduler:
             self._conditions.announce_comparison()
         return not self._conditions.is_decided
 
+    def _add_seeds(self, conditions: Collection[WantedCondition]) -> None:
+        """Gives each of the conditions the replicates that it still is to have, and those their prerequisites."""
+        tasks: list[Task] = []
+        for wanted in conditions:
+            missing = self._conditions.missing(wanted)
+            wanted.is_closed &= not missing
+            tasks += missing
+        prerequisites = {task.work.key: task for task in reversed(tasks) if task.condition is None}
+        new = [task for key, task in reversed(prerequisites.items()) if key not in self.tasks]
+        for task, journal in journals(new):
+            self._earlier.check(task, journal)
+            self.tasks.add(task)
+        for task, journal in journals([task for task in tasks if task.condition]):
+            self._add(task, journal)
+        self.tasks.put_begun_first()
+        self._conditions.have_tasks(conditions)
+        for wanted in conditions:
+            self._conditions.close(wanted.condition.name)
+
+    def _add(self, task: Task, journal: JournalSummary) -> None:
+        """Takes in a replicate as earlier drivers left it: complete, failed for good, or still to run."""
+        self._earlier.check(task, journal)
+        self.tasks.add(task)
+        final, is_recorded, is_tried_again = self._earlier.end_of(task, journal)
+        task.summary = journal
+        if is_tried_again:
+            for key in task.prerequisites:
+                self.tasks[key].is_tried_again = True
+        elif final and is_recorded:  # nothing of it is written again, but what MLflow lacks
+            self.tasks.move(task, final["state"])
+            task.error = final.get("error", "")
+            self._recorder.mirror_again(task, journal)
+        elif final:
+            self._end(task, final)
+        # Only before anything has started: later a node may be away for a moment, which is no reason to refuse.
+        if task.state == "waiting" and not self.tasks.has_begun:
+            for needed in [task, *(self.tasks[key] for key in task.prerequisites)]:
+                check_capacity(needed, self._capacity())
+
     def next(self) -> Work | None:
         """Work that can start now, or None; then either something is still running, or all is done."""
         while not self.stopping.reason:
@@ -125,96 +162,6 @@ class Scheduler:
                 return None
             self._outage.is_over()
         return None
-
-    def is_finished(self) -> bool:
-        """Whether nothing is left to wait for."""
-        if self.tasks.live or any(self.tasks.is_open(task) for task in self.tasks.waiting.values()):
-            return False
-        return self._is_stalled or self._conditions.is_exhausted()
-
-    def reported(self, key: str, record: Record) -> None:
-        """A live task reported: it is alive, and is shown so. The values themselves are read from its journal."""
-        task = self.tasks[key]
-        task.heard_s = time.monotonic()
-        self.num_reports += record["kind"] in RESULTS
-        if record["kind"] == "started":
-            task.started, task.lost_because = record, ""
-            self.hear(task)
-        if record["kind"] == "driving":
-            task.driving = record
-            return
-        if record["kind"] == "set_aside":
-            self._view.note(f"{task.work.label}: {record['said']}")
-        if record["kind"] == "state":
-            task.last = record
-        self._recorder.changed(task)
-        self._view.record(key, record)
-
-    def ended(self, key: str, lost: str = "", is_excused: bool = False) -> None:
-        """A live task ended; its journal says how, or `lost` why it could not say.
-
-        Here it is decided whether it is tried again: where it was lost, it waits for that while it has tries left.
-
-        Args:
-            is_excused: whether the whole cluster was lost: then this try does not count.
-        """
-        task = self.tasks[key]
-        with contextlib.suppress(UnavailableError):  # a journal that cannot be read counts as one that ends here
-            self.hear(task)
-            task.summary = summarise(folder_of(task).records())
-        now = time.monotonic()
-        self._device_s, task.running_s = self._device_s + task.device_s(now), now
-        final = task.summary.final
-        if final.get("attempt") != task.work.attempt:  # of an earlier try: this one did not come to its end
-            final = unwritten(task, lost)
-        task.num_excused += is_excused
-        if is_lost(final, task.work) and task.counted_tries < MAX_TRIES and not final.get("is_input_error"):
-            task.not_before_s = time.monotonic() + WAITS_S[min(task.counted_tries, len(WAITS_S) - 1)]
-            self.tasks.move(task, "waiting")
-            if is_excused:
-                self._view.put_back(key)
-            else:
-                self._view.retry(key, final.get("error", ""), task.counted_tries, MAX_TRIES)
-            self._show()
-        else:
-            self._end(task, final)
-        self._release(task)
-        if final.get("is_machine_fault"):  # it would take, and fail, all that waits
-            self.stopping.stop(final["error"])
-
-    def lose_all(self, why: str) -> None:
-        """All live tasks ended with the cluster that ran them, and this try counts against none."""
-        for key in list(self.tasks.live):
-            self.ended(key, why, is_excused=True)
-
-    def hear(self, task: Task) -> None:
-        """Learns from its journal that a task has started to work, where no report of that has come.
-
-        The watchdog asks for it too, because a report may be lost with the connection that should bring it.
-        """
-        started = task.started or folder_of(task).started(task.work.attempt)
-        if started and not task.running_s:
-            task.started = started
-            # The clock of its machine may be another; at least, it did not start before it was handed out.
-            age_s = max(0.0, time.time() - started["time_ms"] / 1000)
-            task.running_s = max(task.begun_s, time.monotonic() - age_s)
-            task.heard_s = max(task.heard_s, task.running_s)
-
-    def is_early(self, task: Task) -> bool:
-        """Whether a live task waits for its turn: others of this sweep take all places."""
-        running = [live.work.resources for live in list(self.tasks.live.values()) if live.running_s]
-        return not leaves_room(task.work.resources, running, self._capacity())
-
-    def too_large(self) -> Task | None:
-        """A task that waits for more than there is now, as after machines were lost; None if there is none."""
-        capacity = self._capacity()
-        waiting = [task for task in list(self.tasks.waiting.values()) if self.tasks.is_open(task)]
-        return next((task for task in waiting if not fits(task.work.resources, [], capacity)), None)
-
-    def device_s(self) -> float:
-        """Seconds of devices that this driver's tasks have held so far."""
-        now = time.monotonic()
-        return self._device_s + sum(task.device_s(now) for task in list(self.tasks.live.values()))
 
     def _first(self) -> Task | None:
         """The first task that fits beside what is live and whose prerequisites are complete; None if there is none."""
@@ -257,7 +204,8 @@ class Scheduler:
             holder = lease.holder()
             if holder and key not in self._announced_holders:
                 self._announced_holders.add(key)
-                self._view.note(f"{task.work.label}: waits for {holder}, which makes it for another sweep.")
+                alive = f"; if that has died, for up to {EXPIRES_S:.0f} s"
+                self._view.note(f"{task.work.label}: waits for {holder}, which makes it for another sweep{alive}.")
             return False
         try:
             folder = folder_of(task)
@@ -276,11 +224,6 @@ class Scheduler:
             self._release(task)
         return not has_result
 
-    def _release(self, task: Task) -> None:
-        """Lets other sweeps have a prerequisite that has ended."""
-        if task.work.key in self._leases and task.has_ended:
-            _unless_away(self._leases[task.work.key].release)
-
     def _begin(self, task: Task) -> None:
         """A waiting task starts, as an attempt of its own: so that no end of an earlier try counts for this one."""
         task.tries += 1
@@ -293,8 +236,80 @@ class Scheduler:
         task.is_touched = True
         self.tasks.move(task, "live")
         self._recorder.begin(task)
-        self._view.begin(task.work.key, task.work.label, task.work.planned_steps, task.summary.step)
+        self._view.begin(task.work.key, task.work.label, task.work.planned_steps, task.summary.kept_step)
         self._show()
+
+    def reported(self, key: str, record: Record) -> None:
+        """A live task reported: it is alive, and is shown so. The values themselves are read from its journal."""
+        task = self.tasks[key]
+        task.heard_s = time.monotonic()
+        self.num_reports += record["kind"] in RESULTS
+        if record["kind"] == "started":
+            task.started, task.lost_because = record, ""
+            self.hear(task)
+        if record["kind"] == "driving":
+            task.driving = record
+            return
+        if record["kind"] == "waiting":
+            self._view.note(f"{task.work.label}: {record['said']}")
+            return
+        if record["kind"] == "set_aside":
+            self._view.note(f"{task.work.label}: {record['said']}")
+        if record["kind"] == "state":
+            task.last = record
+        self._recorder.changed(task)
+        self._view.record(key, record)
+
+    def hear(self, task: Task) -> None:
+        """Learns from its journal that a task has started to work, where no report of that has come.
+
+        The watchdog asks for it too, because a report may be lost with the connection that should bring it.
+        """
+        started = task.started or folder_of(task).started(task.work.attempt)
+        if started and not task.running_s:
+            task.started = started
+            # The clock of its machine may be another; at least, it did not start before it was handed out.
+            age_s = max(0.0, time.time() - started["time_ms"] / 1000)
+            task.running_s = max(task.begun_s, time.monotonic() - age_s)
+            task.heard_s = max(task.heard_s, task.running_s)
+
+    def ended(self, key: str, lost: str = "", is_excused: bool = False) -> None:
+        """A live task ended; its journal says how, or `lost` why it could not say.
+
+        Here it is decided whether it is tried again: where it was lost, it waits for that while it has tries left.
+
+        Args:
+            is_excused: whether the whole cluster was lost: then this try does not count.
+        """
+        task = self.tasks[key]
+        with contextlib.suppress(UnavailableError):  # a journal that cannot be read counts as one that ends here
+            self.hear(task)
+            task.summary = summarise(folder_of(task).records())
+        now = time.monotonic()
+        self._device_s, task.running_s = self._device_s + task.device_s(now), now
+        final = task.summary.final
+        if final.get("attempt") != task.work.attempt:  # of an earlier try: this one did not come to its end
+            final = unwritten(task, lost)
+        task.num_excused += is_excused
+        if is_lost(final, task.work) and task.counted_tries < MAX_TRIES and not final.get("is_input_error"):
+            task.not_before_s = time.monotonic() + WAITS_S[min(task.counted_tries, len(WAITS_S) - 1)]
+            self.tasks.move(task, "waiting")
+            self.tasks.put_begun_first()
+            if is_excused:
+                self._view.put_back(key)
+            else:
+                self._view.retry(key, final.get("error", ""), task.counted_tries, MAX_TRIES)
+            self._show()
+        else:
+            self._end(task, final)
+        self._release(task)
+        if final.get("is_machine_fault"):  # it would take, and fail, all that waits
+            self.stopping.stop(final["error"])
+
+    def lose_all(self, why: str) -> None:
+        """All live tasks ended with the cluster that ran them, and this try counts against none."""
+        for key in list(self.tasks.live):
+            self.ended(key, why, is_excused=True)
 
     def _end(self, task: Task, final: Record) -> None:
         """A task is complete or failed, as `final` says, for as long as this driver runs."""
@@ -313,58 +328,39 @@ class Scheduler:
             self._conditions.close(task.condition.name)
         self._show()
 
+    def _release(self, task: Task) -> None:
+        """Lets other sweeps have a prerequisite that has ended."""
+        if task.work.key in self._leases and task.has_ended:
+            _unless_away(self._leases[task.work.key].release)
+
     def _show(self) -> None:
         self._view.conditions(self.tasks.states, self._conditions.num_to_come())
 
-    def _add_seeds(self, conditions: Collection[WantedCondition]) -> None:
-        """Gives each of the conditions the replicates that it still is to have, and those their prerequisites."""
-        tasks: list[Task] = []
-        for wanted in conditions:
-            missing = self._conditions.missing(wanted)
-            wanted.is_closed &= not missing
-            tasks += missing
-        prerequisites = {task.work.key: task for task in reversed(tasks) if task.condition is None}
-        new = [task for key, task in reversed(prerequisites.items()) if key not in self.tasks]
-        for task, journal in journals(new):
-            self._earlier.check(task, journal)
-            self.tasks.add(task)
-        for task, journal in journals([task for task in tasks if task.condition]):
-            self._add(task, journal)
-        self._conditions.have_tasks(conditions)
-        for wanted in conditions:
-            self._conditions.close(wanted.condition.name)
+    def is_finished(self) -> bool:
+        """Whether nothing is left to wait for."""
+        if self.tasks.live or any(self.tasks.is_open(task) for task in self.tasks.waiting.values()):
+            return False
+        return self._is_stalled or self._conditions.is_exhausted()
 
-    def _add(self, task: Task, journal: JournalSummary) -> None:
-        """Takes in a replicate as earlier drivers left it: complete, failed for good, or still to run."""
-        known = self._earlier.by_key.get(task.work.key)
-        self._earlier.check(task, journal)
-        self.tasks.add(task)
-        final, is_in_store = journal.final, is_recorded(known, journal, task)
-        is_complete = is_in_store or journal.is_complete(task.evaluations)
-        lacking = task.work.lacking({**(known.metrics if known else {}), **journal.metrics}) if is_complete else ""
-        if lacking:  # the objectives are others by now, or no worker had looked at them
-            version = journal.last_version or (known.code_version if known else task.work.code_version)
-            known, final = None, {"state": "failed", "error": lacking, "code_version": version}
-        elif is_in_store:  # nothing of it is written again, but what MLflow lacks
-            self.tasks.move(task, "complete")
-            self._recorder.mirror_again(task, journal)
-            return
-        task.summary = journal
-        if is_complete and not lacking:
-            self._end(task, {"state": "complete"})  # also where another evaluation, no longer wanted, had failed
-        elif self._earlier.tries_again(task, final):
-            for key in task.prerequisites:
-                self.tasks[key].is_tried_again = True
-        elif known and is_known_to_fail(known, final, task):
-            self.tasks.move(task, "failed")
-            task.error = known.error
-            self._recorder.mirror_again(task, journal)
-        elif final["state"] == "failed" and is_settled(final, task.work):
-            self._end(task, final)
-        # Only before anything has started: later a node may be away for a moment, which is no reason to refuse.
-        if task.state == "waiting" and not self.tasks.has_begun:
-            for needed in [task, *(self.tasks[key] for key in task.prerequisites)]:
-                check_capacity(needed, self._capacity())
+    def replicates(self) -> list[Replicate]:
+        """Every replicate as it stands."""
+        return [self._recorder.replicate(task) for task in self.tasks.replicates()]
+
+    def device_s(self) -> float:
+        """Seconds of devices that this driver's tasks have held so far."""
+        now = time.monotonic()
+        return self._device_s + sum(task.device_s(now) for task in list(self.tasks.live.values()))
+
+    def is_early(self, task: Task) -> bool:
+        """Whether a live task waits for its turn: others of this sweep take all places."""
+        running = [live.work.resources for live in list(self.tasks.live.values()) if live.running_s]
+        return not leaves_room(task.work.resources, running, self._capacity())
+
+    def too_large(self) -> Task | None:
+        """A task that waits for more than there is now, as after machines were lost; None if there is none."""
+        capacity = self._capacity()
+        waiting = [task for task in list(self.tasks.waiting.values()) if self.tasks.is_open(task)]
+        return next((task for task in waiting if not fits(task.work.resources, [], capacity)), None)
 
 
 def _unless_away(ask: Callable[[], bool | None]) -> bool:

@@ -1,6 +1,7 @@
 """One piece of work from start to end, wherever it runs: train, evaluate, and say how it ended.
 
-Every process of a distributed run executes this; rank 0 writes, all pass each record on.
+Every process of a distributed run executes this; rank 0 writes, all pass each record on. From top to bottom: who may
+write in the folder (`execute`), the course of the work (`_run`), then its steps in their order.
 """
 
 import contextlib
@@ -9,7 +10,6 @@ import platform
 import re
 import socket
 import time
-import traceback
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -17,55 +17,32 @@ from typing import Any, Final
 
 import torch
 
-from orchestrator.journal import folder as journal_folder
 from orchestrator.journal.file_names import step_of
 from orchestrator.journal.folder import ReplicateFolder, size_bytes
 from orchestrator.journal.lines import Record
 from orchestrator.journal.packed_folder import opened, remove_unpacked
-from orchestrator.journal.steps import is_over
-from orchestrator.journal.summary import summarise
+from orchestrator.journal.summary import is_over, summarise
 from orchestrator.machine.durable_files import check_is_no_link
 from orchestrator.machine.process_lock import Lease
 from orchestrator.machine.processes import peak_memory_bytes
 from orchestrator.machine.waiting import wait_until
+from orchestrator.worker.failure import in_one_line, in_our_words, is_outside, is_unreadable, traceback_of, words
 from orchestrator.worker.journal_trial import EvaluationTrial, JournalTrial, Send
 from orchestrator.worker.trainable import Trainable
-from orchestrator.worker.unreadable import in_our_words, is_unreadable, without_advice, words
 from orchestrator.worker.work import Work, evaluation_id, evaluation_ids
-from search_spaces.redaction import redacted_text, redacted_traceback, redacted_value
+from search_spaces.redaction import redacted_text, redacted_value
 from trainables import distributed
 from trainables.config import AnyConfig
-from trainables.errors import InputError, text_of
-from trainables.metric import Best
-
-LEASE_TIMEOUT_S: Final = 120.0
-"""How long to wait for a folder that another machine holds."""
-
-OUTSIDE_CAUSES: Final = (OSError, MemoryError, torch.OutOfMemoryError)
-"""What may not happen again: a full disk, a lost mount, a crowded card."""
-
-WRONG_PATHS: Final = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError)
-"""The trainable's own mistake, but where the replicate's folder is what was lost."""
-
-JOURNAL: Final = Path(journal_folder.__file__).parent
-
-OUT_OF_MEMORY: Final = ("can't allocate memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
-"""How torch says so in a RuntimeError."""
+from trainables.errors import InputError
 
 LEFTOVER_S: Final = 20.0
 """A worker of a driver that died ends by itself within seconds; one that still holds the folder then hangs."""
 
+LEASE_TIMEOUT_S: Final = 120.0
+"""How long to wait for a folder that another machine holds."""
+
 WRITER_S: Final = 20.0
 """How long another process of a distributed run waits until the writer has set a checkpoint aside."""
-
-MOST_OF_ERROR: Final = 4_000
-"""Signs of an error's text that are recorded beside its traceback."""
-
-MOST_OF_TRACEBACK: Final = 30_000
-"""Signs of a traceback, of which an error of a megabyte is a part."""
-
-MARGIN: Final = 4_000
-"""Signs beyond a cut in which secrets are looked for too: more than a private key has."""
 
 CHECKPOINT_STEP: Final = "checkpoint_step"
 """The metric that says which checkpoint an evaluation tested; a trainable's own of that name takes its place."""
@@ -88,6 +65,10 @@ def execute(work: Work, send: Send, is_writer: bool = True, process: Mapping[str
     check_is_no_link(work.folder)
     lease = Lease(work.folder / "in_use")
     if is_writer:
+        if not lease.acquire():
+            until = time.strftime("%H:%M:%S", time.localtime(time.time() + LEFTOVER_S))
+            said = f"waits until {until} at most for {lease.holder()}, which an earlier driver has left at work on it"
+            send({"kind": "waiting", "said": said})
         try:
             lease.wait(LEFTOVER_S)
         except TimeoutError:
@@ -96,14 +77,14 @@ def execute(work: Work, send: Send, is_writer: bool = True, process: Mapping[str
             lease.end_holder()
             lease.wait(LEASE_TIMEOUT_S)
     try:
-        _execute(work, trainable, config, folder, send, is_writer, process)
+        _run(work, trainable, config, folder, send, is_writer, process)
     finally:
         with contextlib.suppress(OSError, InputError):  # what could not be sent is made again
             folder.close()
         lease.release()
 
 
-def _execute(
+def _run(
     work: Work,
     trainable: Trainable,
     config: AnyConfig,
@@ -112,43 +93,57 @@ def _execute(
     is_writer: bool,
     process: Mapping[str, Any],
 ) -> None:
-    is_one_of_many = distributed.world_size() > 1
-    under_test = ""
+    """The course of the work: each step is left out that an earlier session has done."""
+    is_one_of_many = distributed.world_size() > 1  # asked now: where a peer is lost, the group may be gone
+    under_test = ""  # the evaluation that a failure belongs to
 
     def write(record: Record) -> None:
         send(folder.append(record) if is_writer else record)
 
     try:
-        damage, unsent = _begin(work, folder, is_writer, has_tests=bool(trainable.evaluations(config)))
+        evaluations = trainable.evaluations(config)
+        damage, unsent = _begin(work, folder, is_writer, has_tests=bool(evaluations))
         folder.look()
+        # Ray Train starts all processes again where one is lost, also one that was lost behind this record.
         if folder.state().get("attempt") == work.attempt:
             return
         done = folder.evaluations()
         identity = {"attempt": work.attempt, "code_version": work.code_version, "resources": asdict(work.resources)}
         identity |= {"config": redacted_value("", work.config), **work.part}
-        evaluations = {"evaluations": sorted(evaluation_ids(trainable, config))}
-        write({"kind": "started"} | identity | evaluations | _place() | dict(process))
+        identity |= {"evaluations": sorted(evaluation_ids(trainable, config))}
+        write({"kind": "started"} | identity | _place() | dict(process))
         if damage:
             write({"kind": "set_aside", "said": damage})
         for record in unsent:
             send(record)
+
         if not folder.is_trained(work.num_steps):
             _train(work, trainable, config, folder, send, is_writer)
             if work.num_steps is None:
                 write({"kind": "trained"})
-            distributed.gather("the writer has kept the last checkpoint")
+            distributed.gather("the writer has kept the last checkpoint")  # before any process looks for it
             folder.look()
         if is_writer:
-            _check_trained(work, folder, has_tests=bool(trainable.evaluations(config)))
+            step = summarise(folder.records()).step
+            if step < 0:
+                raise ValueError("`train` returned without a report; it must call `trial.report`.")
+            if work.num_steps is not None and step < work.num_steps:
+                raise ValueError(f"`train` returned after step {step}, but its `num_steps` says {work.num_steps}.")
+            if fault := _fault_of_training(work, folder, has_tests=bool(evaluations)):
+                raise fault
+
         known = summarise(folder.records()).metrics
-        for evaluation in trainable.evaluations(config):
+        for evaluation in evaluations:
             under_test = evaluation_id(evaluation)
+            # One that is done is made again where it lacks an objective that the sweep has by now.
             if under_test not in done or work.lacking(known, evaluation.name):
                 step, metrics = _evaluate(work, folder, evaluation, send, is_writer)
                 if lacking := work.lacking(known | metrics, evaluation.name):
                     raise ValueError(lacking)
                 write({"kind": "evaluation", "id": under_test, "step": step, "metrics": metrics})
         under_test = ""
+
+        # The record of the end comes last: it names the checkpoints that stay, and says what they take.
         best = {n: path.name for n in folder.selection if (path := folder.best(n))} if is_writer else {}
         products = best | {n: name for n, name in folder.products().items() if n not in best}
         if is_writer and not work.keep_last:
@@ -156,26 +151,39 @@ def _execute(
         final = {"kind": "state", "state": "complete", "attempt": work.attempt, "products": products}
         write(final | _footprint(folder))
     except Exception as error:
-        if is_one_of_many and distributed.is_peer_failure(error):
-            if is_writer and not isinstance(error, distributed.PeerLostError):  # which says itself what was
-                lost = {"kind": "peer_lost", "error": _in_one_line(error), "traceback": _traceback(error)}
-                _append_if_possible(folder, lost | {"attempt": work.attempt})
-            raise
-        failure = {
-            "kind": "state",
-            "state": "failed",
-            "attempt": work.attempt,
-            "code_version": work.code_version,
-            "is_lost": _is_outside(error),
-            "error": _in_one_line(error),
-            "evaluation": under_test,
-            "is_input_error": isinstance(error, InputError),
-            "traceback": _traceback(error),
-        }
-        failure = _append_if_possible(folder, failure | _footprint(folder))
-        if is_one_of_many:
-            raise RuntimeError(failure["error"]) from None  # Ray logs it, so without secrets
-        send(failure)
+        _fail(error, work, folder, under_test, send, is_writer, is_one_of_many)
+
+
+def _fail(
+    error: Exception,
+    work: Work,
+    folder: ReplicateFolder,
+    under_test: str,
+    send: Send,
+    is_writer: bool,
+    is_one_of_many: bool,
+) -> None:
+    """Records how the work failed, in the handler of `error`, and takes the other processes of its run down."""
+    if is_one_of_many and distributed.is_peer_failure(error):
+        if is_writer and not isinstance(error, distributed.PeerLostError):  # which says itself what was
+            lost = {"kind": "peer_lost", "error": in_one_line(error), "traceback": traceback_of(error)}
+            _append_if_possible(folder, lost | {"attempt": work.attempt})
+        raise error
+    failure = {
+        "kind": "state",
+        "state": "failed",
+        "attempt": work.attempt,
+        "code_version": work.code_version,
+        "is_lost": is_outside(error),
+        "error": in_one_line(error),
+        "evaluation": under_test,
+        "is_input_error": isinstance(error, InputError),
+        "traceback": traceback_of(error),
+    }
+    failure = _append_if_possible(folder, failure | _footprint(folder))
+    if is_one_of_many:
+        raise RuntimeError(failure["error"]) from None  # Ray logs it, so without secrets
+    send(failure)
 
 
 def _begin(work: Work, folder: ReplicateFolder, is_writer: bool, has_tests: bool) -> tuple[str, list[Record]]:
@@ -220,8 +228,8 @@ def _train(
             if not (is_writer or trial.has_reported) and trial.restored and folder.is_aside(trial.restored):
                 raise _started_again(trial.restored) from None  # read while the writer set it aside
             # Where training failed by the same before, it had not read the checkpoint.
-            may_be_read = trial.has_reported or folder.state().get("error") == _in_one_line(error)
-            if trial.restored and not may_be_read and not _is_outside(error) and is_unreadable(error):
+            may_be_read = trial.has_reported or folder.state().get("error") == in_one_line(error)
+            if trial.restored and not may_be_read and not is_outside(error) and is_unreadable(error):
                 unread.append(_set_aside(trial.restored, error, folder, send, is_writer))
                 continue
             for name in () if trial.has_reported else unread:
@@ -257,23 +265,17 @@ def _started_again(checkpoint: Path) -> distributed.PeerLostError:
     return distributed.PeerLostError(f"The writer starts again, because {checkpoint.name} cannot be read.")
 
 
-def _is_outside(error: Exception) -> bool:
-    if isinstance(error, WRONG_PATHS):
-        return any(Path(frame.filename).parent == JOURNAL for frame in traceback.extract_tb(error.__traceback__))
-    return isinstance(error, OUTSIDE_CAUSES) or any(text in text_of(error) for text in OUT_OF_MEMORY)
-
-
-def _append_if_possible(folder: ReplicateFolder, record: Record) -> Record:
-    """A full disk, or a bucket, may not take the record that says so; the driver still hears of it."""
-    try:
-        return folder.append(record)
-    except (OSError, InputError):
-        return record | {"time_ms": time.time_ns() // 1_000_000}
-
-
-def _footprint(folder: ReplicateFolder) -> dict[str, int]:
-    gpu, size = torch.cuda.max_memory_reserved() if torch.cuda.is_available() else 0, size_bytes(folder.path)
-    return {"peak_host_bytes": peak_memory_bytes(), "peak_gpu_bytes": gpu, "size_bytes": size}
+def _fault_of_training(work: Work, folder: ReplicateFolder, has_tests: bool) -> Exception | None:
+    """Why training that is over left no result where no evaluation makes it; None where it did, or is not over."""
+    records = folder.records()
+    if has_tests or not is_over(records, work.num_steps):
+        return None
+    summary = summarise(records)
+    for metric, value in summary.metrics.items():
+        if not math.isfinite(value):
+            return ArithmeticError(f"The metric {metric} is {value} at step {summary.step}.")
+    lacking = work.lacking(summary.metrics)
+    return ValueError(lacking) if lacking else None
 
 
 def _evaluate(
@@ -306,9 +308,12 @@ def _evaluate(
             raise ValueError(f"`evaluate` ended without a report under {name!r}; it must call `trial.report`.")
         step, metrics, artifacts = trial.reported
         tried.append((step, {CHECKPOINT_STEP: step_of(candidate.name)} | metrics, artifacts))
-    step, metrics, artifacts = (
-        min(tried, key=lambda result: _cost(result[1], selecting)) if len(tried) > 1 else tried[0]
-    )
+    if len(tried) > 1 and selecting:
+        metric = selecting.metric.partition("@")[0]
+        if any(metric not in metrics for _, metrics, _ in tried):
+            raise ValueError(f"Of several checkpoints the best is wanted, but `evaluate` does not report {metric!r}.")
+        tried.sort(key=lambda result: selecting.cost(result[1][metric]))  # stable: of equals the earliest
+    step, metrics, artifacts = tried[0]
     bad = [metric for metric, value in metrics.items() if not math.isfinite(value)]
     if bad:
         raise ArithmeticError(f"The metric {bad[0]}@{name} is {metrics[bad[0]]} at step {step}.")
@@ -317,63 +322,17 @@ def _evaluate(
     return step, {f"{metric}@{name}": float(value) for metric, value in metrics.items()}
 
 
-def _cost(metrics: Mapping[str, float], selecting: Best | None) -> float:
-    """Lower for the better of two tests; equal where nothing selects."""
-    if selecting is None:
-        return 0.0
-    metric = selecting.metric.partition("@")[0]
-    if metric not in metrics:
-        raise ValueError(f"Of several checkpoints the best is wanted, but `evaluate` does not report {metric!r}.")
-    return selecting.cost(metrics[metric])
+def _append_if_possible(folder: ReplicateFolder, record: Record) -> Record:
+    """A full disk, or a bucket, may not take the record that says so; the driver still hears of it."""
+    try:
+        return folder.append(record)
+    except (OSError, InputError):
+        return record | {"time_ms": time.time_ns() // 1_000_000}
 
 
-def _check_trained(work: Work, folder: ReplicateFolder, has_tests: bool) -> None:
-    """Raises where training ended early, or left no result: what no evaluation looks at must be finite."""
-    step = summarise(folder.records()).step
-    if step < 0:
-        raise ValueError("`train` returned without a report; it must call `trial.report`.")
-    if work.num_steps is not None and step < work.num_steps:
-        raise ValueError(f"`train` returned after step {step}, but its `num_steps` says {work.num_steps}.")
-    if fault := _fault_of_training(work, folder, has_tests):
-        raise fault
-
-
-def _fault_of_training(work: Work, folder: ReplicateFolder, has_tests: bool) -> Exception | None:
-    """Why training that is over left no result where no evaluation makes it; None where it did, or is not over."""
-    records = folder.records()
-    if has_tests or not is_over(records, work.num_steps):
-        return None
-    summary = summarise(records)
-    for metric, value in summary.metrics.items():
-        if not math.isfinite(value):
-            return ArithmeticError(f"The metric {metric} is {value} at step {summary.step}.")
-    lacking = work.lacking(summary.metrics)
-    return ValueError(lacking) if lacking else None
-
-
-def _in_one_line(error: Exception) -> str:
-    """An error as tables and terminals take it: no line breaks, no control sequences, and not without an end."""
-    text = text_of(error) if isinstance(error, InputError) else f"{type(error).__name__}: {text_of(error)}"
-    line = " ".join(redacted_text(_beginning(text, MOST_OF_TRACEBACK).replace("\n", " ")).split())
-    return "".join(sign if sign.isprintable() else "?" for sign in line[:MOST_OF_ERROR])
-
-
-def _traceback(error: Exception) -> str:
-    """The traceback of the exception that is handled, without secrets; of one without end its beginning and its end."""
-    text = without_advice(traceback.format_exc(), error)
-    if len(text) <= MOST_OF_TRACEBACK:
-        return redacted_traceback(text)
-    half = MOST_OF_TRACEBACK // 2
-    beginning, end = redacted_traceback(_beginning(text, half)), redacted_traceback(_beginning(text[::-1], half)[::-1])
-    return f"{beginning[:half]}\n... ({len(text):,} characters)\n{end[-half:]}"
-
-
-def _beginning(text: str, num_signs: int) -> str:
-    """The first signs of a long text and a margin, without the word at the cut: half of a secret has no known form."""
-    if len(text) <= num_signs:
-        return text
-    margin = text[num_signs : num_signs + MARGIN]
-    return text[:num_signs] + re.sub(r"\S+\Z", "", margin)
+def _footprint(folder: ReplicateFolder) -> dict[str, int]:
+    gpu, size = torch.cuda.max_memory_reserved() if torch.cuda.is_available() else 0, size_bytes(folder.path)
+    return {"peak_host_bytes": peak_memory_bytes(), "peak_gpu_bytes": gpu, "size_bytes": size}
 
 
 def _place() -> dict[str, Any]:

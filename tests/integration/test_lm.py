@@ -11,7 +11,7 @@ from orchestrator.cli.main import app
 from orchestrator.environment.settings import read_settings
 from orchestrator.report.analysis import Question
 from orchestrator.run import run_here
-from orchestrator.scheduler.item_errors import with_items
+from orchestrator.scheduler.kept_checkpoint import with_items
 from orchestrator.tracking.client import Tracking
 from search_spaces.find import find_sweep
 from search_spaces.lm_equal_cost import evaluations

@@ -154,6 +154,16 @@ def test_the_table_of_conditions_shows_means_and_bounds_best_first(page, pages):
     assert rows["bad"]["metrics.`error/plain`"] == "-"
 
 
+def test_the_servers_own_address_shows_the_sweeps_first_and_neither_language_models_nor_the_assistant(page, pages):
+    page.page.goto(pages.address)
+    names = page.page.locator("[role=row] a[href*='#/experiments/']")
+    names.filter(has_text="tiny.pages").wait_for()
+    assert sorted(names.all_inner_texts()[:2]) == ["tiny.pages", "tiny.script"]
+    assert page.page.get_by_text("Welcome to MLflow").count() == 0
+    page.page.reload()  # a page that the browser knows is whole too
+    names.filter(has_text="tiny.pages").wait_for()
+
+
 def test_failures_say_why(page, pages):
     page.page.goto(pages.printed_link("tiny.pages", "Failures"))
     rows = table(page, 3)

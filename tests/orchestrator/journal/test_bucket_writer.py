@@ -11,7 +11,7 @@ from orchestrator.journal import bucket_writer
 from orchestrator.journal.bucket import SharedFolder
 from orchestrator.journal.bucket_writer import SupersededError
 from orchestrator.journal.folder import ReplicateFolder, looked_at
-from orchestrator.journal.journal_file import LostLinesError
+from orchestrator.journal.lines import LostLinesError
 
 URL = "memory://bucket/replicates/sweep/key"
 LOSSES = (5.0, 1.0, 3.0, 2.0, 4.0)

@@ -12,7 +12,7 @@ from scipy import stats
 from orchestrator.pareto import membership
 from orchestrator.pareto.membership import uncertain_front
 from orchestrator.results.study import Replicate, Study
-from orchestrator.statistics.intervals import mean_interval
+from orchestrator.statistics.summary import mean_interval
 from search_spaces.sweep import Objective
 from tests.orchestrator.pareto.made_up import ERROR_COST, ERROR_COST_LATENCY, every_draw, is_dominated, study_of
 

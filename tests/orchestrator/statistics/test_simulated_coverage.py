@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from orchestrator.statistics.simulated_coverage import REAL_COVERAGE
+from orchestrator.statistics.shape import REAL_COVERAGE
 
 NUM_RECORDED = 100_000
 STEPS = {"tied": 1.0, "very tied": 2.0}

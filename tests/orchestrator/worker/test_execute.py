@@ -10,7 +10,7 @@ import torch
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.journal.summary import summarise
 from orchestrator.scheduler.task import Task, unwritten
-from orchestrator.worker import execute
+from orchestrator.worker import execute, failure
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def test_a_worker_that_ray_ends_has_not_failed(work, monkeypatch):
 
 def test_an_error_is_recorded_in_one_line_that_tables_and_terminals_take():
     error = RuntimeError("curl: 12%\r 50%\r\nline\x1b[31m \udcff" + "x" * 200_000)
-    said = execute._in_one_line(error)
+    said = failure.in_one_line(error)
     assert said.startswith("RuntimeError: curl: 12% 50% line?[31m ?xxx")
-    assert len(said) == execute.MOST_OF_ERROR and said.isprintable()
+    assert len(said) == failure.MOST_OF_ERROR and said.isprintable()
 
 
 def test_a_secret_at_the_cut_of_a_long_traceback_is_hidden_on_both_sides(work, monkeypatch):

@@ -11,7 +11,7 @@ import torch
 from orchestrator.journal.file_names import digest_of
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.worker.execute import _train, execute
-from orchestrator.worker.unreadable import is_unreadable
+from orchestrator.worker.failure import is_unreadable
 from tests.orchestrator.worker.cut_off import cut_off, go_on, reported, undisturbed
 from trainables.errors import InputError
 
