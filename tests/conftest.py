@@ -82,17 +82,22 @@ def tables_of_mlflow_are_made_once() -> None:
 
     plain, tables = utils._initialize_tables, sqlite3.connect(":memory:", check_same_thread=False)
 
+    def is_empty(database: sqlite3.Connection) -> bool:
+        return not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+
     def copied(engine: Any) -> None:
         if engine.url.get_backend_name() != "sqlite":
             plain(engine)
             return
         with contextlib.closing(engine.raw_connection()) as connection:
             own = connection.driver_connection
-            if tables.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                tables.backup(own)
-            else:
+            if not is_empty(own):  # of an older MLflow, or damaged
+                plain(engine)
+            elif is_empty(tables):
                 plain(engine)
                 own.backup(tables)
+            else:
+                tables.backup(own)
 
     utils._initialize_tables = copied
 
