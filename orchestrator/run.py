@@ -24,6 +24,7 @@ from orchestrator.console.printing import err
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import UnavailableError
 from orchestrator.results.outcome import Outcome
+from orchestrator.scheduler.again import make_room
 from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.earlier_results import (
     EarlierResults,
@@ -66,6 +67,7 @@ def run(
     is_verbose: bool = False,
     retry: Collection[str] = (),
     is_anew: bool = False,
+    again: bool = False,
 ) -> Outcome:
     """Runs what is left of `sweep` on the cluster at RAY_ADDRESS, or on one made on this machine for it.
 
@@ -76,6 +78,7 @@ def run(
         is_verbose: let Ray say what it has to say.
         retry: conditions whose failed replicates are tried again, whatever they failed by.
         is_anew: train from the first step what another machine has begun and left where it cannot be reached from here.
+        again: move replicates of other code or settings to an archive, and train them anew.
 
     Raises:
         InputError: if the sweep, its data, its settings or RAY_ADDRESS are wrong.
@@ -92,6 +95,9 @@ def run(
     refuse_unusable()  # of an address without a cluster `ray.init` would end the process itself
     if not console.quiet:
         err.print("Looking at what is recorded, and starting Ray ...")  # the first line; the next may be 20 s away
+    if again and (archived := make_room(factory, accept_code)):
+        file, number = archived
+        console.print(f"Moved to {file}, to be trained anew: {number:,}.", markup=False, soft_wrap=True)
 
     with _leased(factory, console) as driver:
         from orchestrator.checks.nodes import on_nodes
@@ -311,7 +317,7 @@ class _Driver:
             if alike:
                 view.expect(statistics.fmean(one.duration_s for one in alike))
             source = source_of(factory, most, view.note)
-            earlier = EarlierResults(known, factory, accept_code, retry, is_anew)
+            earlier = EarlierResults(known, factory, accept_code, retry, is_anew, self.file.content.code)
             scheduler = Scheduler(source, earlier, recorder, view, capacity, self.keeper.lease, self.stopping)
             notes.note_known(known, recorder.mirrored)
             scheduler.extend()  # first, so that what is refused leaves no trace in the store

@@ -12,7 +12,7 @@ from xdist.scheduler import LoadScopeScheduling
 MOST_WORKERS: Final = 4  # of some 2 GB each
 SHARED_RAY: Final = frozenset(
     f"tests/integration/{name}.py"
-    for name in ("test_autoscaling", "test_bucket", "test_doctor", "test_on_ray", "test_recogniser")
+    for name in ("test_autoscaling", "test_bucket", "test_day", "test_doctor", "test_on_ray", "test_recogniser")
 )
 """Files with tests on the session's one Ray."""
 

@@ -17,6 +17,7 @@ from orchestrator.cli import data
 from orchestrator.cli.analyse import analyse
 from orchestrator.cli.check import check
 from orchestrator.cli.checkpoint import checkpoint
+from orchestrator.cli.clean import clean
 from orchestrator.cli.compare import compare
 from orchestrator.cli.curve import curve
 from orchestrator.cli.doctor import doctor
@@ -26,6 +27,7 @@ from orchestrator.cli.importance import importance
 from orchestrator.cli.jobs import jobs, logs, stop, submit
 from orchestrator.cli.options import (
     AcceptCode,
+    Again,
     Anew,
     Conditions,
     Grid,
@@ -42,6 +44,7 @@ from orchestrator.cli.options import (
 )
 from orchestrator.cli.pareto import pareto
 from orchestrator.cli.plan import plan
+from orchestrator.cli.put_away import archive, rename, restore, rm
 from orchestrator.cli.repair import repair
 from orchestrator.cli.report import report
 from orchestrator.cli.serve import serve
@@ -155,6 +158,7 @@ def run(
     accept_code: AcceptCode = False,
     anew: Anew = False,
     retry: Retry = None,
+    again: Again = False,
     max_device_hours: MaxDeviceHours = math.inf,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show all messages of Ray.")] = False,
 ) -> None:
@@ -172,7 +176,9 @@ def run(
     settings, sweep = read_settings(), find(name, smoke, values, seeds, resources, conditions, grid)
     is_anew = anew or is_job()  # who sends a job has said where the sweep goes on, and nobody types what runs in it
     with _saying_how_to_continue():
-        outcome = run_sweep(sweep, settings, out, cpus, accept_code, max_device_hours, verbose, retry or (), is_anew)
+        outcome = run_sweep(
+            sweep, settings, out, cpus, accept_code, max_device_hours, verbose, retry or (), is_anew, again
+        )
     _finish(sweep, outcome)
 
 
@@ -219,6 +225,11 @@ app.command(epilog=example("checkpoint asr.demo surprisal 1 --to models"))(check
 app.command(epilog=example("export asr.demo --to demo.parquet"))(export)
 app.command(epilog=example("importance lm.search"))(importance)
 app.command(epilog=example("report asr.demo --bundle demo.zip"))(report)
+app.command(epilog=example("rm asr.demo --condition random --seed 3"))(rm)
+app.command(epilog=example("archive asr.demo --to demo.zip"))(archive)
+app.command(epilog=example("restore demo.zip"))(restore)
+app.command(epilog=example("rename asr.demo asr.demo.before"))(rename)
+app.command(epilog=example("clean --yes"))(clean)
 app.command(epilog=example("repair"))(repair)
 app.command(epilog=example("verify demo.zip"))(verify)
 app.command(epilog=example("sources 'Table 5.1'"))(sources)

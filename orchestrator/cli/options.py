@@ -91,6 +91,13 @@ Anew = Annotated[
     bool,
     typer.Option("--anew", help="Train again here what another machine has begun, and whose checkpoints are not here."),
 ]
+Again = Annotated[
+    bool,
+    typer.Option(
+        "--again",
+        help="Train anew what other code or other settings have trained; the old replicates are moved to an archive.",
+    ),
+]
 Retry = Annotated[
     list[str] | None,
     typer.Option(

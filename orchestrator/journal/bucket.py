@@ -104,6 +104,13 @@ class SharedFolder:
         """
         self._ask(self._files.get_file, self._path(name), str(target))
 
+    def move(self, name: str, to: str) -> None:
+        """Gives a file another name, in place of the file that may have it; one that is not there was moved before."""
+        try:
+            self._ask(self._files.mv, self._path(name), self._path(to))
+        except FileNotFoundError:
+            return
+
     def remove(self, name: str) -> None:
         """Removes a file, where it is there."""
         try:

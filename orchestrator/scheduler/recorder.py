@@ -95,6 +95,8 @@ class Recorder:
             )
         text = self._declaration()
         self._study.note("sweep", sweep.name, {"declaration": text})
+        for version, files in self._factory.files.items():
+            self._study.note("code", version, {"files": files})
         self._queue.put("description", partial(self._describe_sweep, text))
         diff = checkout.git_diff(checkout.source_of(sweep.trainable))
         self._queue.put("diff", lambda: self._tracking.store_diff(sweep.name, self._factory.attempt, diff))
@@ -338,7 +340,7 @@ class Recorder:
         if condition.name not in self._conditions:
             sweep = self._factory.sweep
             config: Config = sweep.config(condition, sweep.seeds[0])
-            key = content_hash(sweep.name, condition.name, config)
+            key = content_hash(self._factory.keyed_as, condition.name, config)
             tags = {
                 names.SWEEP: sweep.name,
                 names.CONDITION: condition.name,

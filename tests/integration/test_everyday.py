@@ -19,7 +19,6 @@ from typer.testing import CliRunner
 
 import ponderay
 from orchestrator.cli.main import app
-from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.config_columns import config_columns
 from orchestrator.run import run_here
@@ -347,11 +346,6 @@ def test_a_mended_fault_is_tried_again_without_a_word(place):
     (place / "digits.py").write_text(DIGITS)
     train("--condition", "width=8")
     assert [one.state for one in ponderay.load("digits").replicates] == ["complete"]
-    sys.modules.pop("digits")
-    trainable._load.cache_clear()
-    (place / "digits.py").write_text(DIGITS.replace("* 1e-3", "* 2e-3"))
-    with pytest.raises(RefusedError, match="--accept-code"):  # of results there are two versions now
-        CliRunner().invoke(app, ["train", "digits.py:sweep", "--condition", "width=4"], catch_exceptions=False)
 
 
 def test_what_json_has_no_word_for_is_text_in_a_config_column(place):
