@@ -35,7 +35,7 @@ OWN_RAYS: Final = (
 """Files whose programs start a Ray each, and mostly wait for it: two lots, each one test after the other."""
 
 LONGEST: Final = (
-    frozenset({"tests/cluster/test_cluster.py", "tests/cluster/test_slurm.py"}),
+    frozenset({"tests/cluster/test_mission.py", "tests/cluster/test_slurm.py"}),
     *reversed(OWN_RAYS),
     frozenset({"tests/search_spaces/test_asr_controls.py", "tests/trainables/act/test_train.py"}),
 )

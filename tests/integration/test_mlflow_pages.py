@@ -25,7 +25,7 @@ from tests.orchestrator.driven import DESCRIPTION, Driven, drive, new_settings
 from tests.waiting import until
 
 NOISE = (
-    '<g> attribute transform: Expected number, "translate(NaN',  # a chart drawn before the page gave it a place
+    "> attribute ",  # of <g>, <path> or <rect>: a chart drawn before the page gave it a place, or a size
     "Failed to load resource",  # which, says NOT_FOUND
     "ResizeObserver loop completed with undelivered notifications",
 )

@@ -3,7 +3,6 @@
 import io
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -149,15 +148,6 @@ def test_a_search_is_drawn_and_told_under_ray():
     outcome = run_with_ray(searched(num_trials=4))
     assert [r.state for r in outcome.replicates] == ["complete"] * 8
     assert len({r.condition for r in outcome.replicates}) == 4
-
-
-def test_an_objective_that_is_not_reported_fails_its_replicates_by_name_and_ends_the_search():
-    """Which would else go on for ever."""
-    sweep = searched(num_trials=2)
-    outcome = run_with_ray(replace(sweep, objectives=(Objective("misspelt"),)))
-    assert {replicate.state for replicate in outcome.replicates} == {"failed"}
-    assert all("'misspelt' is not among what" in replicate.error for replicate in outcome.replicates)
-    assert "RUNNING" not in statuses(sweep.name).values()
 
 
 def test_what_can_never_fit_is_refused_before_it_starts():

@@ -63,6 +63,7 @@ def test_recorded_coverage_is_found_again(shape, n):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("shape", "n"), list(REAL_COVERAGE))
 def test_recorded_coverage_is_found_again_by_as_many_draws(shape, n):
     check(shape, n, 100_000)
