@@ -31,7 +31,8 @@ results: .venv/installed
 	$(BIN)/python -m evidence.make_page
 
 docs: .venv/installed
-	PDOC_ALLOW_EXEC=1 $(BIN)/pdoc --docformat google --no-show-source --output-directory $(DOCS) ponderay orchestrator search_spaces trainables
+	PDOC_ALLOW_EXEC=1 $(BIN)/pdoc --docformat google --no-show-source --output-directory $(DOCS) \
+		ponderay ponderay.lightning ponderay.transformers orchestrator search_spaces trainables
 	@echo "Browse the API reference:  $(DOCS)/index.html"
 
 .venv/installed: pyproject.toml constraints.txt

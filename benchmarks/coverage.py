@@ -29,7 +29,7 @@ reach with so many seeds; 0 means that it can decide nothing.
         as `orchestrator.pareto.membership` draws seeds again; nominal 10 %, 5 % for each of them.
 
 Intervals take five times as many draws. The first four rows of each noise are `REAL_COVERAGE` in
-orchestrator/statistics/simulated_coverage.py, which warnings name. Normal data must be covered in 94 to 96 % of
+orchestrator/statistics/shape.py, which warnings name. Normal data must be covered in 94 to 96 % of
 draws; the last lines name each cell that is not.
 """
 
@@ -45,13 +45,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from orchestrator.pareto.resamples import every_resample, num_distinct, random_resamples
-from orchestrator.pareto.seed_values import stretch
-from orchestrator.statistics import effects, over_groups, permutation, student
+from orchestrator.pareto.seed_values import every_resample, num_distinct, random_resamples, stretch
+from orchestrator.statistics import over_groups, pairwise, permutation, student
 from orchestrator.statistics.equivalence import equivalence_p
 from orchestrator.statistics.permutation_power import attained_level
+from orchestrator.statistics.shape import SEEDS
 from orchestrator.statistics.significance import holm, least_paired_p, least_permutation_p
-from orchestrator.statistics.simulated_coverage import SEEDS
 
 SHAPES: Final = ("normal", "skewed", "very skewed", "tied", "very tied")
 STEPS: Final = {"tied": 1.0, "very tied": 2.0}
@@ -241,7 +240,7 @@ def equivalence(shape: str, n: int, num_draws: int, rng: np.random.Generator) ->
 def orders(shape: str, n: int, num_draws: int) -> Floats:
     """The bounds of almost stochastic order between equals; both limits are of the same draws."""
     rng = np.random.default_rng(n)
-    return effects.almost_stochastic_order_rows(*same(shape, n, num_draws, rng), "maximize")
+    return pairwise.almost_stochastic_order_rows(*same(shape, n, num_draws, rng), "maximize")
 
 
 def below_half(shape: str, n: int, num_draws: int, rng: np.random.Generator) -> float:

@@ -30,9 +30,8 @@ from orchestrator.report.bundle.records import parse, read_question, read_search
 from orchestrator.report.bundle.verify import ONE_FAMILY, search_tables, verify
 from orchestrator.report.bundle.write import SEARCH
 from orchestrator.report.claim_table import claim_table
-from orchestrator.report.comparison_table import comparison_table
+from orchestrator.report.comparison_table import comparison_table, equal_cost_table
 from orchestrator.report.condition_table import condition_table
-from orchestrator.report.equal_cost_table import equal_cost_table
 from orchestrator.report.front_files import draw_front
 from orchestrator.report.table import INTERVAL, Table, to_markdown
 from orchestrator.report.training_table import training_table

@@ -11,17 +11,16 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from orchestrator.pareto.control_line import BesideLine, beside_line
-from orchestrator.report.control_line_table import control_line_table
+from orchestrator.report.comparison_table import control_line_table
 from orchestrator.report.numerals import between, decimals, estimate, fixed, p_value, signed, with_interval
 from orchestrator.report.table import INTERVAL, Column, Table
 from orchestrator.results.lookup import find_points
 from orchestrator.results.points import points_of
 from orchestrator.results.study import Study
 from orchestrator.statistics import student
-from orchestrator.statistics.intervals import mean_interval, of_estimates
 from orchestrator.statistics.pairwise import Groups, Test
 from orchestrator.statistics.significance import holm
-from orchestrator.statistics.summary import summarise
+from orchestrator.statistics.summary import mean_interval, of_estimates, summarise
 from search_spaces.sweep import Objective
 from trainables.errors import InputError
 

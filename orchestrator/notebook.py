@@ -16,8 +16,8 @@ from trainables.errors import InputError
 if TYPE_CHECKING:
     from orchestrator.notebook_views import Comparisons, Front
     from orchestrator.report.answers import Answers
-    from orchestrator.results.importance import Importance
     from orchestrator.results.question import Question
+    from orchestrator.results.trials import Importance
     from orchestrator.results.validations import SeedCurve
     from orchestrator.statistics.pairwise import Test
     from search_spaces.sweep import Objective, Sweep
@@ -140,6 +140,7 @@ def run(
     accept_code: bool = False,
     smoke: bool = False,
     retry: Sequence[str] = (),
+    again: bool = False,
     seeds: int | Sequence[int] | None = None,
     conditions: Sequence[str] = (),
     grid: Mapping[str, Sequence[Any]] | None = None,
@@ -154,6 +155,7 @@ def run(
         accept_code: go on beside results of another version of the trainable's code.
         smoke: the small size of a shipped sweep.
         retry: conditions whose failed replicates are tried again, whatever they failed by.
+        again: move replicates of other code or settings to an archive, and train them anew.
         seeds: of each condition, or how many: 1 to N; default: the sweep's.
         conditions: only these; default: all.
         grid: every combination of these values by config path, instead of the sweep's conditions, or with each of
@@ -184,7 +186,7 @@ def run(
     if conditions and not grid:
         found = found.of_conditions(conditions)
     refuse_computed(found, set or {})
-    outcome = run_sweep(found, settings, out, cpus, accept_code, retry=retry)
+    outcome = run_sweep(found, settings, out, cpus, accept_code, retry=retry, again=again)
     if outcome.input_errors:
         raise InputError(outcome.input_errors[0])
     return load_study(found.name, settings)

@@ -24,6 +24,7 @@ from orchestrator.console.printing import err
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import UnavailableError
 from orchestrator.results.outcome import Outcome
+from orchestrator.scheduler.again import make_room
 from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.earlier_results import (
     EarlierResults,
@@ -67,6 +68,8 @@ def run(
     max_device_hours: float = math.inf,
     is_verbose: bool = False,
     retry: Collection[str] = (),
+    is_anew: bool = False,
+    again: bool = False,
 ) -> Outcome:
     """Runs what is left of `sweep` on the cluster at RAY_ADDRESS, or on one made on this machine for it.
 
@@ -76,6 +79,8 @@ def run(
         max_device_hours: stop when the replicates have held devices (GPUs, or CPUs where they use none) for so long.
         is_verbose: let Ray say what it has to say.
         retry: conditions whose failed replicates are tried again, whatever they failed by.
+        is_anew: train from the first step what another machine has begun and left where it cannot be reached from here.
+        again: move replicates of other code or settings to an archive, and train them anew.
 
     Raises:
         InputError: if the sweep, its data, its settings or RAY_ADDRESS are wrong.
@@ -92,6 +97,9 @@ def run(
     refuse_unusable()  # of an address without a cluster `ray.init` would end the process itself
     if not console.quiet:
         err.print("Looking at what is recorded, and starting Ray ...")  # the first line; the next may be 20 s away
+    if again and (archived := make_room(factory, accept_code)):
+        file, number = archived
+        console.print(f"Moved to {file}, to be trained anew: {number:,}.", markup=False, soft_wrap=True)
 
     with _leased(factory, console) as driver:
         from orchestrator.checks.nodes import on_nodes
@@ -105,7 +113,7 @@ def run(
             if num_nodes() > 1:
                 refuse_failed(on_nodes(settings, sweep.trainable))
             capacity = GrowingCapacity(lambda: connection.capacity())
-            with driver.scheduler(capacity, accept_code, conditions) as scheduler:
+            with driver.scheduler(capacity, accept_code, conditions, is_anew) as scheduler:
                 limit_s, note = max_device_hours * 3600, driver.view.note
 
                 def on_this_cluster(watch: "ClusterWatch") -> None:
@@ -126,11 +134,12 @@ def run_here(
     accept_code: bool = False,
     retry: Collection[str] = (),
     template: "Template | None" = None,
+    is_anew: bool = False,
 ) -> Outcome:
     """Runs what is left of `sweep` in this process, where each replicate sees what others did to it.
 
     Args:
-        accept_code, retry: as for `run`.
+        accept_code, retry, is_anew: as for `run`.
         template: runs the prerequisites, so that the first replicate is the first in this process.
 
     Raises:
@@ -144,7 +153,7 @@ def run_here(
     with _leased(factory, console) as driver:
         from orchestrator.worker.execute import execute
 
-        with driver.scheduler(_everything, accept_code, conditions) as scheduler:
+        with driver.scheduler(lambda: Capacity(math.inf, math.inf), accept_code, conditions, is_anew) as scheduler:
             while not scheduler.is_finished() and not scheduler.stopping.reason:
                 work = scheduler.next()
                 if work is None:  # another driver makes a prerequisite, or a store is away
@@ -174,10 +183,6 @@ def _send(scheduler: "Scheduler", task: "Task", record: "Record") -> None:
         raise _Pruned
 
 
-def _everything() -> Capacity:
-    return Capacity(math.inf, math.inf)
-
-
 def _refuse(checks: Iterable[Check], console: Console) -> None:
     """Warns of what may go wrong, and raises RefusedError for what will."""
     checks = list(checks)
@@ -201,7 +206,7 @@ def _leased(factory: TaskFactory, console: Console) -> "Iterator[_Driver]":
     """
     from orchestrator.journal.study_file import StudyFile, read_study_file
     from orchestrator.tracking.lease import LeaseKeeper, ServerLeases
-    from orchestrator.tracking.lease_holder import EXPIRES_S, FolderLeases
+    from orchestrator.tracking.lease_holder import FolderLeases
     from orchestrator.tracking.study_copy import bring_from_bucket
 
     settings, stopping, name = factory.settings, Stopping(), factory.sweep.name
@@ -213,9 +218,7 @@ def _leased(factory: TaskFactory, console: Console) -> "Iterator[_Driver]":
         lease = keeper.lease(f"sweep {name}")
         with _must_answer(settings.tracking_uri):
             if not (is_taken := lease.acquire()):
-                holder = lease.holder()
-                wait = f"Waiting up to {EXPIRES_S:.0f} s to see whether {holder}, which has {name}, is alive ..."
-                console.print(wait, markup=False, soft_wrap=True)
+                _say_wait(name, lease, partial(console.print, markup=False, soft_wrap=True))
                 is_taken = lease.acquire_or_wait()
         if not is_taken:
             raise RefusedError(f"{name} is already run by {lease.holder()}; wait for it or stop it.")
@@ -225,7 +228,9 @@ def _leased(factory: TaskFactory, console: Console) -> "Iterator[_Driver]":
         if url := settings.shared(replicates):
             bring_from_bucket(url, replicates)
         if is_local and not (previous or is_new) and read_study_file(replicates):  # an earlier version's
-            last = _older_holder(name, opened())  # before the file is touched, which would depose its driver
+            last = _older_holder(
+                name, opened(), console.print
+            )  # before the file is touched, which would depose its driver
             previous = last.token if last else ""
         # At once: a driver that dies while Ray starts leaves a file of its own lease, which the next one goes on with.
         file = StudyFile(replicates, previous, lease.token)
@@ -234,7 +239,14 @@ def _leased(factory: TaskFactory, console: Console) -> "Iterator[_Driver]":
             yield _Driver(factory, opened, is_new, keeper, lease, file, view, stopping)
 
 
-def _older_holder(name: str, tracking: "Tracking") -> "Holder | None":
+def _say_wait(name: str, lease: "StoreLease", tell: Callable[[str], None]) -> None:
+    from orchestrator.tracking.lease_holder import EXPIRES_S
+
+    until = time.strftime("%H:%M:%S", time.localtime(time.time() + EXPIRES_S))
+    tell(f"Waiting until {until} at most to see whether {lease.holder()}, which has {name}, is alive ...")
+
+
+def _older_holder(name: str, tracking: "Tracking", tell: Callable[[str], None]) -> "Holder | None":
     """Who had the sweep's lease in the store, where earlier versions kept it; None where nobody had.
 
     Raises:
@@ -245,7 +257,10 @@ def _older_holder(name: str, tracking: "Tracking") -> "Holder | None":
     holder = tracking.read_holder(name)
     if holder and not holder.is_gone:
         older = StoreLease(tracking, f"sweep {name}")
-        if not older.acquire_or_wait():
+        if not (is_taken := older.acquire()):
+            _say_wait(name, older, tell)
+            is_taken = older.acquire_or_wait()
+        if not is_taken:
             raise RefusedError(f"{name} is already run by {older.holder()}; wait for it or stop it.")
         older.release()
     return holder
@@ -273,7 +288,7 @@ class _Driver:
 
     @contextlib.contextmanager
     def scheduler(
-        self, capacity: Callable[[], Capacity], accept_code: bool, retry: Collection[str]
+        self, capacity: Callable[[], Capacity], accept_code: bool, retry: Collection[str], is_anew: bool
     ) -> "Iterator[Scheduler]":
         """A scheduler of what is left, whose tasks are recorded until the end of the block, however it ends."""
         from orchestrator.scheduler.conditions import source_of
@@ -290,7 +305,7 @@ class _Driver:
         name, folder = factory.sweep.name, settings.replicates(factory.sweep.name)
         is_local = store_kind(settings.tracking_uri) == "sqlite"
         if is_local and not self.is_new:
-            _older_holder(name, self.opened())
+            _older_holder(name, self.opened(), view.note)
         queue = WriteQueue(view.note, self.keeper.holds_all, lambda: self.opened().takes_writes(name))
         # A queue of its own, for each may be away without the other; that the bucket is, its workers say.
         url, of_bucket, copies = settings.shared(folder), WriteQueue(lambda _: None), []
@@ -316,7 +331,7 @@ class _Driver:
             if alike:
                 view.expect(statistics.fmean(one.duration_s for one in alike))
             source = source_of(factory, most, view.note)
-            earlier = EarlierResults(known, factory, accept_code, retry)
+            earlier = EarlierResults(known, factory, accept_code, retry, is_anew, self.file.content.code)
             scheduler = Scheduler(source, earlier, recorder, view, capacity, self.keeper.lease, self.stopping)
             notes.note_known(known, recorder.mirrored)
             scheduler.extend()  # first, so that what is refused leaves no trace in the store

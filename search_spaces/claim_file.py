@@ -1,10 +1,11 @@
-"""Claims as data: a TOML file of published numbers and statements, for those who write no Python for it."""
+"""Claims as data: a TOML file of published numbers and statements, and where the claims of a sweep are found."""
 
 import json
 import math
+import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -36,10 +37,15 @@ from search_spaces.claim_entries import (
     TrendEntry,
     WhereEntry,
     checked,
+    filled_entries,
+    with_form,
     wrong,
 )
-from search_spaces.claim_rows import filled_entries, with_form
-from trainables.errors import InputError
+from search_spaces.size import plain_name
+from search_spaces.sweep import Sweep
+from search_spaces.value_lists import is_list
+from trainables.errors import InputError, shown
+from trainables.importing import import_module, in_one_sentence
 
 OWN_SETTING: Final = Setting("with the settings of the sweep")
 
@@ -67,7 +73,10 @@ def read(file: Path, sweep: str) -> tuple[Claim, ...]:
         claims[name] = _claim(file, name, entry, _common(file, name, entry, content.source, settings, sweep))
     if not claims:
         raise InputError(f"{file} must have tables {' or '.join(f'[[{kind}]]' for kind in KINDS)}, but has none.")
-    _check_ids(file, claims)
+    counts = Counter(claim.id for claim in claims.values())
+    for name, claim in claims.items():
+        if counts[claim.id] > 1:
+            raise wrong(file, name, "id", f"must be of one entry alone, but {claim.id!r} is of {counts[claim.id]}")
     return tuple(sorted(claims.values(), key=lambda claim: not isinstance(claim, NumberClaim)))
 
 
@@ -88,7 +97,11 @@ def _claim(file: Path, name: str, entry: Claimed, common: _Common) -> Claim:
             _check_front(file, name, entry)
             return _front(entry, common)
         case TrendEntry():
-            _check_trend(file, name, entry)
+            for where in entry.conditions:
+                _check_where(file, name, where, entry.metric)
+            if len(set(entry.conditions)) < len(entry.conditions):
+                given = ", ".join(map(str, entry.conditions))
+                raise wrong(file, name, "conditions", f"must be each once, but are {given}")
             places = tuple(_at(condition, entry.metric, entry.scale) for condition in entry.conditions)
             return TrendClaim(
                 **common._asdict(), text=entry.text, places=places, relation=entry.relation, note=entry.note
@@ -118,13 +131,12 @@ def _parsed(file: Path) -> ClaimFile:
         raise InputError(f"The file of claims {file} cannot be read: {error.strerror}.") from None
     except ValueError as error:
         raise InputError(f"{file} must be TOML, but: {error}.") from None
-    plain = json.loads(json.dumps(content, default=str), object_hook=_with_tuples)
+    # A strict entry takes tuples, where TOML has arrays.
+    plain = json.loads(
+        json.dumps(content, default=str),
+        object_hook=lambda entry: {name: _tuple(value) for name, value in entry.items()},
+    )
     return checked(file, "", ClaimFile, plain)
-
-
-def _with_tuples(entry: Fields) -> Fields:
-    """TOML's arrays as a strict entry takes them."""
-    return {name: _tuple(value) for name, value in entry.items()}
 
 
 def _tuple(value: Any) -> Any:
@@ -154,13 +166,6 @@ def _check_front(file: Path, name: str, entry: FrontEntry) -> None:
             _check_where(file, name, where, metric)
     if entry.condition in entry.others:
         raise wrong(file, name, "others", f"must not have the `condition` {entry.condition!r} itself")
-
-
-def _check_trend(file: Path, name: str, entry: TrendEntry) -> None:
-    for where in entry.conditions:
-        _check_where(file, name, where, entry.metric)
-    if len(set(entry.conditions)) < len(entry.conditions):
-        raise wrong(file, name, "conditions", f"must be each once, but are {', '.join(map(str, entry.conditions))}")
 
 
 def _check_where(file: Path, name: str, where: str | WhereEntry, metric: str) -> None:
@@ -194,13 +199,6 @@ def _check_spread(file: Path, name: str, entry: PartEntry) -> None:
         raise wrong(file, name, "margin", f"of a spread must be left out, but is {margin:g}")
     if entry.left == entry.right:
         raise wrong(file, name, "right", "must differ from `left`")
-
-
-def _check_ids(file: Path, claims: Mapping[str, Claim]) -> None:
-    counts = Counter(claim.id for claim in claims.values())
-    for name, claim in claims.items():
-        if counts[claim.id] > 1:
-            raise wrong(file, name, "id", f"must be of one entry alone, but {claim.id!r} is of {counts[claim.id]}")
 
 
 def _place(entry: PlaceEntry | NumberEntry) -> Place:
@@ -294,3 +292,46 @@ def _statement(entry: PartEntry, common: _Common, text: str, note: str = "") -> 
         margin_reason=entry.margin_reason,
         note=note,
     )
+
+
+FUNCTION: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def claims_of(sweep: Sweep) -> tuple[Claim, ...]:
+    """The claims that a study of the sweep can be held against, numbers first; none where the sweep names none.
+
+    The small size has the claims of the whole, though its results are comparable with nothing.
+
+    Raises:
+        InputError: if what the sweep names cannot be read, or yields something else.
+    """
+    name, place = plain_name(sweep.name), sweep.claims
+    if not place:
+        return ()
+    if place.endswith(".toml"):
+        claims: Iterable[Claim] = read(Path(place), name)
+    elif FUNCTION.fullmatch(place):
+        claims = _yielded(sweep.name, place)
+    else:
+        raise InputError(
+            f"{sweep.name}: `claims` must be `package.module:function` or the path of a .toml file, but got {place!r}."
+        )
+    return tuple(claim for claim in claims if name in claim.sweeps)
+
+
+def _yielded(sweep: str, place: str) -> list[Claim]:
+    """The claims of the function at an import path."""
+    path, _, name = place.partition(":")
+    module = import_module(path, f"{sweep}: `claims` {place!r}")
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise InputError(f"{sweep}: `claims` must name a function, but {path} has no function {name!r}.")
+    with in_one_sentence(f"{sweep}: the claims of {place} cannot be made"):
+        claims = list(function())
+    for claim in claims:
+        if not isinstance(claim, Claim):
+            raise InputError(f"{sweep}: {place} must yield claims, but yielded {shown(claim)}.")
+        for field, value in vars(claim).items():
+            if isinstance(value, set | frozenset) or (field == "sweeps" and not is_list(value)):
+                raise InputError(f"{sweep}: `{field}` of a claim must be a list, but {place} yields {shown(value)}.")
+    return claims

@@ -53,7 +53,13 @@ def check_declaration(sweep: Any) -> None:
         if (value := getattr(sweep, field)) is not None and type(value).__name__ != single:
             raise InputError(f"{name}: `{field}` must be of type {single}, but got {value!r}.")
     for objective in sweep.objectives:
-        _check_metric(name, objective.metric)
+        metric: object = objective.metric
+        if not isinstance(metric, str) or not metric or "@" in metric:
+            raise InputError(
+                f"{name}: an objective is a metric's name, without that of an evaluation behind @, but got {metric!r}."
+            )
+        if not is_metric_name(metric):
+            raise InputError(f"{name}: a metric's name must {NAME_RULE}, but got {shown(metric)}.")
         if objective.direction not in ("minimize", "maximize"):
             raise InputError(f"{name}: an objective is to minimize or maximize, but got {objective.direction!r}.")
     for condition in sweep.conditions:
@@ -155,15 +161,6 @@ def _check_whole(name: str, field: str, value: object) -> None:
 def _check_number(name: str, field: str, value: object) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise InputError(f"{name}: `{field}` must be a number, but got {value!r}.")
-
-
-def _check_metric(name: str, metric: object) -> None:
-    if not isinstance(metric, str) or not metric or "@" in metric:
-        raise InputError(
-            f"{name}: an objective is a metric's name, without that of an evaluation behind @, but got {metric!r}."
-        )
-    if not is_metric_name(metric):
-        raise InputError(f"{name}: a metric's name must {NAME_RULE}, but got {shown(metric)}.")
 
 
 def _check_storable(name: str, field: str, text: str) -> None:

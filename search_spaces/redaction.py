@@ -190,8 +190,9 @@ def _redacted(text: str, unquoted: str = "") -> str:
 
 def _of_environment() -> list[str]:
     """Secrets that this process was given, also as URLs write them; longer ones first."""
-    secrets = {value for name, value in os.environ.items() if is_secret_name(name)}
-    for value in os.environ.values():
+    given = {name: os.environ.get(name, "") for name in os.environ}  # another thread may take one away meanwhile
+    secrets = {value for name, value in given.items() if is_secret_name(name)}
+    for value in given.values():
         matches = [_PASSWORD.search(value)] if len(value.split()) == 1 else _OF_URI.finditer(value)
         secrets |= {part for match in matches if match for part in (match[2], unquote(match[2]))}
     secrets = {secret for secret in secrets if len(secret) >= LEAST_LENGTH}

@@ -1,7 +1,7 @@
 """What the sources show and say, with the sweep and the command that answers each."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -9,9 +9,37 @@ from typing import Final
 
 from search_spaces import claim_file
 from search_spaces.claim import Claim, NumberClaim
-from search_spaces.comparable import can_answer
+from search_spaces.find import find_sweep
 from search_spaces.source_items import ITEMS, Item
+from search_spaces.sweep import Sweep
+from trainables.config import flatten
 from trainables.errors import InputError
+
+
+def can_answer(name: str, claim: Claim) -> bool:
+    """Whether the conditions of the claim have, in the sweep `name`, the settings that it was published of.
+
+    What only a run tells, such as the size of a vocabulary, is not asked. A barred claim is answered by nothing.
+    """
+    if isinstance(claim, NumberClaim) and claim.bar:
+        return False
+    allowed = {path: (required,) for path, required in claim.setting.requires.items()} | dict(claim.setting.any_of)
+    configs = (_config(name, condition) for place in claim.places for condition in place.conditions)
+    return all(config.get(path, "") in texts for config in configs for path, texts in allowed.items())
+
+
+@cache
+def _config(name: str, condition: str) -> Mapping[str, str]:
+    """The settings of a condition as text, by path."""
+    sweep = _sweep(name)
+    config = sweep.config(sweep.condition(condition), sweep.seeds[0])
+    return {path: str(value) for path, value in flatten(config).items()}
+
+
+@cache
+def _sweep(name: str) -> Sweep:
+    return find_sweep(name)
+
 
 VERIFY = "ponderay verify SWEEP"
 FILES: Final = ("asr", "act", "lm")
@@ -51,7 +79,8 @@ def everything() -> list[SourceRow]:
         for claim in _of(item):
             if not isinstance(claim, NumberClaim) and claim.id not in seen:
                 seen.add(claim.id)
-                rows.append(_statement_row(claim))
+                of, sweeps = claim.source, _sweeps([claim])
+                rows.append(SourceRow(of.paper, of.place, "statement", claim.text, 0, 1, sweeps, VERIFY, ""))
     return rows
 
 
@@ -108,12 +137,6 @@ def _item_row(item: Item) -> SourceRow:
         command,
         item.why,
     )
-
-
-def _statement_row(claim: Claim) -> SourceRow:
-    assert not isinstance(claim, NumberClaim)
-    sweeps = _sweeps([claim])
-    return SourceRow(claim.source.paper, claim.source.place, "statement", claim.text, 0, 1, sweeps, VERIFY, "")
 
 
 def _sweeps(claims: Iterable[Claim]) -> tuple[str, ...]:

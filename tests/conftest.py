@@ -1,13 +1,16 @@
 """What all tests share: one torch thread, checked tensor shapes, no folders of the user."""
 
+import contextlib
 import gc
 import importlib
 import os
 import random
 import signal
+import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,6 +73,33 @@ def pytest_collection_finish() -> None:
     """The garbage collector passes over thousands of tests and the modules that they import, which all stay."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def tables_of_mlflow_are_made_once() -> None:
+    """To make them takes more than a second of processor time; an empty SQLite store of this process copies them."""
+    from mlflow.store.db import utils
+
+    plain, tables = utils._initialize_tables, sqlite3.connect(":memory:", check_same_thread=False)
+
+    def is_empty(database: sqlite3.Connection) -> bool:
+        return not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+
+    def copied(engine: Any) -> None:
+        if engine.url.get_backend_name() != "sqlite":
+            plain(engine)
+            return
+        with contextlib.closing(engine.raw_connection()) as connection:
+            own = connection.driver_connection
+            if not is_empty(own):  # of an older MLflow, or damaged
+                plain(engine)
+            elif is_empty(tables):
+                plain(engine)
+                own.backup(tables)
+            else:
+                tables.backup(own)
+
+    utils._initialize_tables = copied
 
 
 @pytest.fixture(autouse=True)

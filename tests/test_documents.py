@@ -14,7 +14,7 @@ import typer
 
 from orchestrator.cli.main import app
 from orchestrator.cli.options import find
-from orchestrator.environment.settings_file import NAMES
+from orchestrator.environment.settings import NAMES
 from ponderay import NOTEBOOK
 from search_spaces.find import find_sweep, sweep_functions
 

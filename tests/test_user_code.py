@@ -127,8 +127,8 @@ def test_what_the_users_own_code_raises_is_one_sentence(ended, place, name):
 
 
 def test_what_claims_raise_is_one_sentence(ended):
+    from search_spaces.claim_file import claims_of
     from search_spaces.find import find_sweep
-    from search_spaces.find_claims import claims_of
     from trainables.errors import InputError
 
     assert ended("CLAIMS", "sys.exit(0)", ("plan", "toy.py:toy"))[0] == 0  # which asks for none

@@ -12,7 +12,7 @@ from xdist.scheduler import LoadScopeScheduling
 MOST_WORKERS: Final = 4  # of some 2 GB each
 SHARED_RAY: Final = frozenset(
     f"tests/integration/{name}.py"
-    for name in ("test_autoscaling", "test_bucket", "test_doctor", "test_on_ray", "test_recogniser")
+    for name in ("test_autoscaling", "test_bucket", "test_day", "test_doctor", "test_on_ray", "test_recogniser")
 )
 """Files with tests on the session's one Ray."""
 
@@ -35,7 +35,7 @@ OWN_RAYS: Final = (
 """Files whose programs start a Ray each, and mostly wait for it: two lots, each one test after the other."""
 
 LONGEST: Final = (
-    frozenset({"tests/cluster/test_cluster.py", "tests/cluster/test_slurm.py"}),
+    frozenset({"tests/cluster/test_mission.py", "tests/cluster/test_slurm.py"}),
     *reversed(OWN_RAYS),
     frozenset({"tests/search_spaces/test_asr_controls.py", "tests/trainables/act/test_train.py"}),
 )

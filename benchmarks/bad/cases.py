@@ -83,7 +83,9 @@ SAME: Final = st.sampled_from(
 HARMLESS: Final = ("COLUMNS", "TERM", "NO_COLOR", "LC_ALL", "TZ", "PONDERAY_UNKNOWN")
 """Variables that change no answer, whatever they hold."""
 
-READS_SETTINGS: Final = frozenset({"run", "train", "check", "submit", "ui", "repair"})
+READS_SETTINGS: Final = frozenset(
+    {"run", "train", "check", "submit", "ui", "repair", "rm", "archive", "restore", "rename", "clean"}
+)
 BAD_OPTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "serve": (
         ("--port", "0"),

@@ -88,7 +88,7 @@ def compare(
     from orchestrator.pareto.equal_cost import unequal_costs
     from orchestrator.pareto.front import front
     from orchestrator.results.lookup import no_points
-    from orchestrator.scheduler.item_errors import with_items
+    from orchestrator.scheduler.kept_checkpoint import with_items
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     objectives = _objectives(sweep, metric, settings)
@@ -166,7 +166,7 @@ def _show_line(
     objectives: Sequence["Objective"],
     format: Format,
 ) -> None:
-    from orchestrator.report.control_line_table import control_line_sentence, control_line_table
+    from orchestrator.report.comparison_table import control_line_sentence, control_line_table
     from orchestrator.report.table import for_programs
 
     table = control_line_table(sweep, points, line, objectives)
@@ -248,9 +248,13 @@ def _show(
     """Prints comparisons; for programs with the columns of a report's table of them."""
     from orchestrator.pareto.membership import UncertainFront
     from orchestrator.report.answers import Answers
-    from orchestrator.report.comparison_table import comparison_table
-    from orchestrator.report.equal_cost_table import equal_cost_sentence, share_more
-    from orchestrator.report.over_items_table import found_over_items, over_items_sentence
+    from orchestrator.report.comparison_table import (
+        comparison_table,
+        equal_cost_sentence,
+        found_over_items,
+        over_items_sentence,
+        share_more,
+    )
     from orchestrator.report.table import finite, for_programs
     from orchestrator.report.training_table import standing_of, training_sentences
 

@@ -4,6 +4,7 @@ import math
 import shlex
 import sys
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
@@ -31,6 +32,7 @@ from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.cluster.job_api import RayJobs
+    from orchestrator.cluster.rayjob import Pods
     from orchestrator.cluster.submission import Submission
     from orchestrator.environment.settings import Settings
 
@@ -66,6 +68,27 @@ SbatchOptions = Annotated[
     ),
 ]
 
+Image = Annotated[str | None, typer.Option(help="Kubernetes: an image with this version of Ponderay.")]
+NumPods = Annotated[
+    int | None, typer.Option(min=1, max=MOST_DEVICES, help="Kubernetes: number of pods that train; default: 1.")
+]
+PodCpus = Annotated[int | None, typer.Option(min=1, max=MOST_DEVICES, help="Kubernetes: CPUs of each; default: 4.")]
+PodGpus = Annotated[int | None, typer.Option(min=0, max=MOST_DEVICES, help="Kubernetes: GPUs of each; default: 0.")]
+Claim = Annotated[
+    str | None, typer.Option(help="Kubernetes: a persistent volume claim, mounted at PONDERAY_RUNS on all pods.")
+]
+ServiceAccount = Annotated[
+    str | None, typer.Option(help="Kubernetes: the pods' service account, such as one that may use the bucket.")
+]
+PullSecret = Annotated[str | None, typer.Option(help="Kubernetes: the Secret by which a private image is pulled.")]
+Tolerations = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY[=VALUE]",
+        help="Kubernetes: a taint of nodes that the pods bear; may be repeated. Pods with GPUs bear nvidia.com/gpu.",
+    ),
+]
+
 
 def submit(
     name: SweepName,
@@ -90,32 +113,28 @@ def submit(
     ] = False,
     nodes: NumNodes = None,
     sbatch: SbatchOptions = None,
-    image: Annotated[str | None, typer.Option(help="Kubernetes: an image with this version of Ponderay.")] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, max=MOST_DEVICES, help="Kubernetes: number of pods that train; default: 1.")
-    ] = None,
-    worker_cpus: Annotated[
-        int | None, typer.Option(min=1, max=MOST_DEVICES, help="Kubernetes: CPUs of each; default: 4.")
-    ] = None,
-    worker_gpus: Annotated[
-        int | None, typer.Option(min=0, max=MOST_DEVICES, help="Kubernetes: GPUs of each; default: 0.")
-    ] = None,
-    claim: Annotated[
-        str | None, typer.Option(help="Kubernetes: a persistent volume claim, mounted at PONDERAY_RUNS on all pods.")
-    ] = None,
+    image: Image = None,
+    workers: NumPods = None,
+    worker_cpus: PodCpus = None,
+    worker_gpus: PodGpus = None,
+    claim: Claim = None,
+    service_account: ServiceAccount = None,
+    pull_secret: PullSecret = None,
+    toleration: Tolerations = None,
 ) -> None:
     """Send a sweep and its sources to a Ray cluster; a second submission continues the sweep.
 
     The job runs `ponderay run` with the same options on the cluster's head. The cluster must ask for a token. With
     --slurm the job starts Ray on its own nodes, in this folder, and nothing is uploaded.
     """
+    from orchestrator.cluster.rayjob import Pods
     from orchestrator.cluster.submission import Submission, entrypoint, parse_variables, run_options
     from orchestrator.environment.settings import read_settings
     from orchestrator.worker.contract import check_contract
     from search_spaces.find import place_in_upload
 
-    pods = (image, claim, workers, worker_cpus, worker_gpus)
-    is_for_kubernetes = kubernetes or any(option is not None for option in pods)
+    of_pods = (image, claim, workers, worker_cpus, worker_gpus, service_account, pull_secret, toleration)
+    is_for_kubernetes = kubernetes or any(option is not None for option in of_pods)
     is_for_slurm = slurm or nodes is not None or bool(sbatch)
     if not (is_for_kubernetes or is_for_slurm or dry_run):
         from orchestrator.cluster.job_api import usable
@@ -139,10 +158,14 @@ def submit(
     if dry_run and not is_for_kubernetes:
         raise InputError("--dry-run prints what --slurm or --kubernetes would send; name one of them.")
     if is_for_kubernetes:
+        if kubernetes and not image:
+            rule = "--kubernetes needs --image IMAGE, an image that holds this version of Ponderay"
+            raise InputError(f"{rule}; docs/cluster.md says how to make one.")
         if not (kubernetes and dry_run and image) or address or follow:
             needed = "`--kubernetes --dry-run --image IMAGE | kubectl apply -f -`, without --address and --follow"
             raise InputError(f"Ponderay only prints the manifest for Kubernetes, and kubectl sends it: {needed}.")
-        _print_manifest(submission, place, image, workers or 1, worker_cpus or 4, worker_gpus or 0, claim)
+        pods = Pods(image, workers or 1, worker_cpus or 4, worker_gpus or 0, claim, service_account, pull_secret)
+        _print_manifest(submission, place, replace(pods, tolerations=tuple(toleration or ())))
         return
     modules = [module, sweep.trainable, *(needed.trainable for needed in sweep.prerequisites)]
     _send(submission, settings, address, follow, modules)
@@ -158,9 +181,13 @@ def jobs(address: Address = None, format: OutputFormat = Format.table) -> None:
     rows = [_row(job) for job in own]
     if format is not Format.table:
         print_rows(rows, format, title="")
-    elif rows:  # whose names say the sweep
-        short = [{field: value for field, value in row.items() if field != "sweep"} for row in rows]
-        print_rows(short, format, title="Jobs", whole=("job", "state"))
+    elif rows:
+        fields = ("job", "sweep", "state", "started", "duration_s")
+        short = [{name: row[name] for name in fields} | {"started": row["started"][:16]} for row in rows]
+        print_rows(short, format, title="Jobs", whole=("job", "sweep", "state"))
+        for row in rows:  # below, for with it the table would not fit a terminal of 80 columns
+            if row["state"] == "FAILED" and row["message"]:
+                out.print(f"{row['job']}: {row['message']}", markup=False, soft_wrap=True)
     else:
         out.print("This cluster has no sweep yet; `ponderay submit asr.demo` submits one.")
     if format is Format.table and len(everything) > len(own):
@@ -194,21 +221,20 @@ def stop(which: Which, address: Address = None) -> None:
     out.print(f"{job.name} has ended: {job.state}. Finished work is kept; {again}.", markup=False, soft_wrap=True)
 
 
-def _print_manifest(
-    submission: "Submission", place: str, image: str, num_workers: int, cpus: int, gpus: int, claim: str | None
-) -> None:
-    from orchestrator.cluster.rayjob import Pods, manifest
+def _print_manifest(submission: "Submission", place: str, pods: "Pods") -> None:
+    from orchestrator.cluster.rayjob import manifest
 
     if place.partition(":")[0].endswith(".py"):
         remedy = "install the sweep's package in the image, and name it by entry point or import path"
         raise InputError(f"Nothing is sent to the pods, so they do not have {submission.typed_name}; {remedy}.")
-    print(manifest(submission, Pods(image, num_workers, cpus, gpus, claim)))
+    print(manifest(submission, pods))
 
 
 def _send(
     submission: "Submission", settings: "Settings", address: str | None, follow: bool, modules: list[str]
 ) -> None:
     from orchestrator.cluster.upload import find_upload, packed
+    from orchestrator.console.spinner import spinner
 
     upload = find_upload(settings, modules=modules)
     upload.check_size()
@@ -219,7 +245,8 @@ def _send(
             f"{upload.num_files} files, {upload.num_bytes / 1e6:.1f} MB, {package.stat().st_size / 1e6:.1f} MB packed"
         )
         out.print(f"Upload  {sent}, from {', '.join(map(str, upload.roots))}", markup=False, soft_wrap=True)
-        api.submit(submission, name, package)
+        with spinner("Sending; a cluster that has just come up may take half a minute to answer"):
+            api.submit(submission, name, package)
     follow_again = ["ponderay", "logs", name, "--follow", *_where(address)]
     _print_next(submission, name, follow_again, ["ponderay", "stop", name, *_where(address)])
     if follow:

@@ -17,6 +17,7 @@ from orchestrator.cli import data
 from orchestrator.cli.analyse import analyse
 from orchestrator.cli.check import check
 from orchestrator.cli.checkpoint import checkpoint
+from orchestrator.cli.clean import clean
 from orchestrator.cli.compare import compare
 from orchestrator.cli.curve import curve
 from orchestrator.cli.doctor import doctor
@@ -26,6 +27,8 @@ from orchestrator.cli.importance import importance
 from orchestrator.cli.jobs import jobs, logs, stop, submit
 from orchestrator.cli.options import (
     AcceptCode,
+    Again,
+    Anew,
     Conditions,
     Grid,
     MaxDeviceHours,
@@ -41,6 +44,7 @@ from orchestrator.cli.options import (
 )
 from orchestrator.cli.pareto import pareto
 from orchestrator.cli.plan import plan
+from orchestrator.cli.put_away import archive, rename, restore, rm
 from orchestrator.cli.repair import repair
 from orchestrator.cli.report import report
 from orchestrator.cli.serve import serve
@@ -152,7 +156,9 @@ def run(
         int | None, typer.Option(min=1, max=MOST_DEVICES, help="CPUs of a cluster made on this machine; default: all.")
     ] = None,
     accept_code: AcceptCode = False,
+    anew: Anew = False,
     retry: Retry = None,
+    again: Again = False,
     max_device_hours: MaxDeviceHours = math.inf,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show all messages of Ray.")] = False,
 ) -> None:
@@ -162,13 +168,17 @@ def run(
     `ponderay plan` shows beforehand what a run would do and cost.
     """
     from orchestrator.cluster.address import refuse_malformed
+    from orchestrator.cluster.submission import is_job
     from orchestrator.environment.settings import read_settings
     from orchestrator.run import run as run_sweep
 
     refuse_malformed()
     settings, sweep = read_settings(), find(name, smoke, values, seeds, resources, conditions, grid)
+    is_anew = anew or is_job()  # who sends a job has said where the sweep goes on, and nobody types what runs in it
     with _saying_how_to_continue():
-        outcome = run_sweep(sweep, settings, out, cpus, accept_code, max_device_hours, verbose, retry or ())
+        outcome = run_sweep(
+            sweep, settings, out, cpus, accept_code, max_device_hours, verbose, retry or (), is_anew, again
+        )
     _finish(sweep, outcome)
 
 
@@ -180,6 +190,7 @@ def train(
     smoke: Smoke = False,
     values: Values = None,
     accept_code: AcceptCode = False,
+    anew: Anew = False,
     threads: Annotated[
         int | None, typer.Option(min=1, max=MOST_DEVICES, help="Threads of torch; default: those that `run` would use.")
     ] = None,
@@ -196,7 +207,7 @@ def train(
     if values:  # refuses what changes other conditions but not this one
         find_with(name, smoke, None).only(sweep.conditions[0].declared, seed).with_values(parse(values))
     with _saying_how_to_continue(), contextlib.closing(Template()) as template:
-        outcome = run_here(sweep, settings, out, accept_code, template=template)
+        outcome = run_here(sweep, settings, out, accept_code, template=template, is_anew=anew)
     for metric, value in sorted(outcome.replicates[0].metrics.items()):
         out.print(f"{metric:32} {value:.6g}")
     _finish(sweep, outcome)
@@ -214,6 +225,11 @@ app.command(epilog=example("checkpoint asr.demo surprisal 1 --to models"))(check
 app.command(epilog=example("export asr.demo --to demo.parquet"))(export)
 app.command(epilog=example("importance lm.search"))(importance)
 app.command(epilog=example("report asr.demo --bundle demo.zip"))(report)
+app.command(epilog=example("rm asr.demo --condition random --seed 3"))(rm)
+app.command(epilog=example("archive asr.demo --to demo.zip"))(archive)
+app.command(epilog=example("restore demo.zip"))(restore)
+app.command(epilog=example("rename asr.demo asr.demo.before"))(rename)
+app.command(epilog=example("clean --yes"))(clean)
 app.command(epilog=example("repair"))(repair)
 app.command(epilog=example("verify demo.zip"))(verify)
 app.command(epilog=example("sources 'Table 5.1'"))(sources)

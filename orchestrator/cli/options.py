@@ -87,6 +87,17 @@ AcceptCode = Annotated[
         "--accept-code", help="Continue although earlier results come from another version of the trainable's code."
     ),
 ]
+Anew = Annotated[
+    bool,
+    typer.Option("--anew", help="Train again here what another machine has begun, and whose checkpoints are not here."),
+]
+Again = Annotated[
+    bool,
+    typer.Option(
+        "--again",
+        help="Train anew what other code or other settings have trained; the old replicates are moved to an archive.",
+    ),
+]
 Retry = Annotated[
     list[str] | None,
     typer.Option(
@@ -272,7 +283,7 @@ def ask(
 
 def with_curves(study: "Study", sweep: "Sweep", settings: "Settings") -> "Study":
     """The study with its curves of validation, by which answers say whether training was long enough."""
-    from orchestrator.tracking.validations import with_validations
+    from orchestrator.tracking.curves import with_validations
 
     return with_validations(sweep, study, settings)
 

@@ -2,8 +2,6 @@
 
 import shlex
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,6 +30,7 @@ def repair(yes: Yes = False) -> None:
 
     Nothing is deleted. Stop what runs before. The commands that it prints restore the results.
     """
+    from orchestrator.checks.at_work import recorded_here
     from orchestrator.environment.settings import read_settings
     from search_spaces.size import arguments
 
@@ -44,12 +43,13 @@ def repair(yes: Yes = False) -> None:
         say(OF_TRACKING)
     if is_tracking_moved or is_search_moved:
         say("Run these, with the options that the sweep ran with, and FILE.py:NAME for one from a file:")
-        for name in _sweeps(settings):
+        for name in recorded_here(settings):
             say(f"  ponderay run {shlex.join(arguments(name))}")
 
 
 def _look_at(what: str, setting: str, settings: "Settings", yes: bool) -> bool:
     """Whether a database was damaged, and is moved away."""
+    from orchestrator.checks.at_work import at_work
     from orchestrator.tracking.damage import fault, is_database, move_away
     from orchestrator.tracking.store import sqlite_file, store_kind
     from search_spaces.redaction import redacted_uri
@@ -75,7 +75,7 @@ def _look_at(what: str, setting: str, settings: "Settings", yes: bool) -> bool:
             f"begins as one. Name another file, or move {file.name} away yourself if it was the database."
         )
     say(f"{what} {file} is damaged: {reason}.")
-    for sweep, holder in _at_work(settings):  # its driver would go on writing into the file that was moved
+    for sweep, holder in at_work(settings):  # its driver would go on writing into the file that was moved
         raise RefusedError(f"{sweep} is at work ({holder}): stop it, then run `ponderay repair` again.")
     if not yes:
         if not sys.stdin.isatty():
@@ -88,31 +88,5 @@ def _look_at(what: str, setting: str, settings: "Settings", yes: bool) -> bool:
     return True
 
 
-def _at_work(settings: "Settings") -> Iterator[tuple[str, str]]:
-    """Sweeps, each with a process that works on it or drives it."""
-    from orchestrator.machine.process_lock import Lease
-    from orchestrator.tracking.lease_holder import holder_file
-
-    for path in settings.runs.glob("replicates/*/*/in_use"):
-        if (lease := Lease(path)).is_held():
-            yield path.parts[-3], lease.holder()
-    for sweep in _sweeps(settings):
-        holder = holder_file(settings, f"sweep {sweep}").holder()
-        if holder and not (holder.is_gone or holder.is_silent):
-            yield sweep, holder.who
-
-
 def _variable(setting: str) -> str:
     return f"`{setting}` (PONDERAY_{setting.upper()})"
-
-
-def _sweeps(settings: "Settings") -> list[str]:
-    """The sweeps of which there is a journal."""
-    from orchestrator.journal.bucket import SharedFolder
-    from orchestrator.journal.file_names import JOURNAL
-
-    if settings.storage:
-        names = [Path(name) for name in SharedFolder(settings.storage).sizes()]
-    else:
-        names = [path.relative_to(settings.runs) for path in settings.runs.glob(f"replicates/*/*/{JOURNAL}")]
-    return sorted({name.parts[1] for name in names if name.name == JOURNAL and name.parts[0] == "replicates"})

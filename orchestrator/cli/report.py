@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from orchestrator.report.analysis_figures import AnalysisFigure
     from orchestrator.report.answers import Answers
     from orchestrator.report.bundle.join import Part
-    from orchestrator.results.importance import Importance
     from orchestrator.results.provenance import StudyProvenance
     from orchestrator.results.study import Study
-    from orchestrator.results.trials import Trials
+    from orchestrator.results.trials import Importance, Trials
     from search_spaces.sweep import Sweep
 
 MOST_DIFF_CHARACTERS: Final = 500_000
@@ -57,6 +56,13 @@ def report(
         Path | None,
         typer.Option(metavar="FILE", help="Also write one zip with all raw values, which `ponderay verify` checks."),
     ] = None,
+    columns: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME,NAME",
+            help="The columns of the LaTeX tables, by heading or CSV name, in this order; default: all.",
+        ),
+    ] = "",
     format: OutputFormat = Format.table,
 ) -> None:
     """Answer a sweep's question: front, comparisons, verdicts on published numbers; as a page and as tables.
@@ -90,7 +96,8 @@ def report(
     page, provenance = _page(answers, importance, settings, parts, floors)
     with spinner("Writing page and tables"), _writing(folder):
         all_tables = (*tables(answers), *importance_tables(importance))
-        files = write_files(folder, sweep.name, page, all_tables)
+        chosen = [heading for heading in map(str.strip, columns.split(",")) if heading]
+        files = write_files(folder, sweep.name, page, all_tables, chosen)
     if bundle:
         with spinner(f"Writing {bundle}"), _writing(bundle):
             bundle.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +130,7 @@ def _answers(
 ) -> "Answers":
     with spinner(f"Reading {sweep.name}"):
         from orchestrator.report.answers import answer
-        from orchestrator.scheduler.item_errors import with_items
+        from orchestrator.scheduler.kept_checkpoint import with_items
         from search_spaces.redaction import redacted_text
 
         recorded, question = ask(sweep, settings, where, reference, parts)

@@ -19,8 +19,8 @@ from orchestrator.report.importance_table import importance_sentences
 from orchestrator.report.sentences import summary_sentences, warning_sentences
 from orchestrator.report.table import Table, records
 from orchestrator.report.table import to_csv as table_csv
-from orchestrator.results.importance import Importance
 from orchestrator.results.provenance import StudyProvenance
+from orchestrator.results.trials import Importance
 
 MAX_ROWS: Final = 30
 MAX_WARNINGS: Final = 20

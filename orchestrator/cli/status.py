@@ -1,6 +1,5 @@
 """The command `status`: how a study stands, in tables of a size that can be read, then failures, code, disk, memory."""
 
-import re
 import shlex
 from collections import Counter
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from trainables.errors import InputError
 if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
     from orchestrator.results.study import Replicate, Study
+    from orchestrator.tracking.lease_holder import Holder
     from search_spaces.sweep import Objective, Sweep
 
 MAX_REPLICATES: Final = 60
@@ -47,8 +47,9 @@ def status(
     if format is Format.table:
         if shown_note:
             say(shown_note)
-        show(study, sweep.objectives[0], settings)
-        _show_waiting(study, sweep, settings)
+        silent = _silent_driver(study, settings)
+        show(study, sweep.objectives[0], settings, silent)
+        _show_left(study, sweep, settings, silent is not None)
         command = shlex.join(["ponderay", "run", name, *(["--smoke"] if smoke else [])])
         _show_driver(study, settings, command)
         _show_mirror(study, command)
@@ -67,20 +68,38 @@ def replicate_rows(study: "Study", fields: Sequence[str] = FIELDS) -> list[dict[
     return [{name: getattr(replicate, name) for name in fields} for replicate in study.replicates]
 
 
-def show(study: "Study", objective: "Objective", settings: "Settings") -> None:
-    """Prints every replicate, or the conditions where replicates are many, and then what people ask next."""
+def _silent_driver(study: "Study", settings: "Settings") -> "Holder | None":
+    """The driver of what is running, where its last heartbeat is old by its clock; None where there is none such."""
+    from orchestrator.tracking.load import load_holder
+
+    if all(replicate.state != "running" for replicate in study.replicates):
+        return None
+    holder = load_holder(study.sweep, settings)
+    return holder if holder and holder.is_silent else None
+
+
+def show(study: "Study", objective: "Objective", settings: "Settings", silent: "Holder | None" = None) -> None:
+    """Prints every replicate, or the conditions where replicates are many, and then what people ask next.
+
+    Args:
+        silent: the driver, where it may be gone; then nothing is said to be running.
+    """
     if not study.replicates:
         say(f"{study.sweep}: no replicate is recorded yet")
         return
     if len(study.replicates) <= MAX_REPLICATES:
         rows = replicate_rows(study, ("condition", "seed", "state", "error"))
+        if silent:
+            rows = [row | ({"state": "silent"} if row["state"] == "running" else {}) for row in rows]
         print_rows(rows, Format.table, title=study.sweep, whole=("condition", "state"))
     else:
         _show_conditions(study, objective)
         _show_failures(study)
     _show_versions(study)
     counts = Counter(replicate.state for replicate in study.replicates)
-    say(", ".join(f"{number:,} {state}" for state, number in counts.items()) + f"; {_disk(study, settings)}")
+    words = {"running": "silent"} if silent else {}
+    listed = ", ".join(f"{number:,} {words.get(state, state)}" for state, number in counts.items())
+    say(f"{listed}; {_disk(study, settings)}")
     _show_memory(study)
     _show_damage(study, settings)
 
@@ -122,11 +141,9 @@ def _show_driver(study: "Study", settings: "Settings", command: str) -> None:
         return
     origins = with_origins(study, settings).origins
     left = (replicate.key for replicate in study.replicates if replicate.state in ("running", "stopped"))
-    begun_by = dict.fromkeys(origins[key].command for key in left if key in origins)
-    # A job runs the package itself, and goes on by being sent again; `__main__.py` is how earlier versions noted it.
-    typed = (re.sub(r"^(python -m orchestrator|__main__\.py) run ", "ponderay submit ", line) for line in begun_by)
+    begun_by = dict.fromkeys(origins[key].again for key in left if key in origins)
     begun = ("ponderay run ", "ponderay train ", "ponderay submit ", "python -m ponderay ")
-    commands = [line for line in typed if line.startswith(begun)] or [command]
+    commands = [line for line in begun_by if line.startswith(begun)] or [command]
     listed, ending = " and ".join(f"`{line}`" for line in commands), "s" if len(commands) == 1 else ""
     holder = load_holder(study.sweep, settings)
     if "running" in states and holder and holder.is_silent and holder.silent_s is not None:
@@ -139,10 +156,11 @@ def _show_driver(study: "Study", settings: "Settings", command: str) -> None:
         say(f"What is stopped waits{gone}: {listed} continue{ending} it.")
 
 
-def _show_waiting(study: "Study", sweep: "Sweep", settings: "Settings") -> None:
-    """How far the replicates that run have come, and which conditions have not begun."""
+def _show_left(study: "Study", sweep: "Sweep", settings: "Settings", is_silent: bool) -> None:
+    """How far the replicates that run have come, how many are left, and which conditions have not begun."""
     from orchestrator.journal.folder import ReplicateFolder
     from orchestrator.journal.summary import summarise
+    from orchestrator.tracking.load import load_sweep
 
     running = [replicate for replicate in study.replicates if replicate.state == "running"]
     steps = []
@@ -150,9 +168,16 @@ def _show_waiting(study: "Study", sweep: "Sweep", settings: "Settings") -> None:
         folder = settings.replicates(study.sweep) / replicate.key
         step = summarise(ReplicateFolder(folder, {}, settings.shared(folder)).records()).step
         steps.append(f"{replicate.condition} seed {replicate.seed} at step {max(step, 0):,}")
-    if steps:
+    if steps and not is_silent:
         more = f"; {len(running) - MAX_FAILURES:,} more" if len(running) > MAX_FAILURES else ""
         say(f"At work: {'; '.join(steps)}{more}.")
+    recorded = load_sweep(sweep.name, settings) or sweep  # with the seeds of the last `run`
+    num_all = len({*study.conditions, *(one.name for one in sweep.conditions)}) * len(recorded.seeds)
+    num_begun = {word: sum(one.state == word for one in study.replicates) for word in ("running", "stopped")}
+    num_new = max(0, num_all - len(study.replicates))
+    if num_begun["stopped"] and num_new and not (sweep.search or sweep.sequential):
+        parts = [f"{number:,} {word}" for word, number in {**num_begun, "not begun": num_new}.items() if number]
+        say(f"{sum(num_begun.values()) + num_new:,} left: {', '.join(parts)}.")
     left = [condition.name for condition in sweep.conditions if condition.name not in study.conditions]
     if left and study.replicates:
         more = f" and {len(left) - MAX_NAMES:,} more" if len(left) > MAX_NAMES else ""
@@ -226,8 +251,8 @@ def _disk(study: "Study", settings: "Settings") -> str:
         num_away = 0 if used else len(study.replicates)
     else:
         keys = [
-            r.key for r in study.replicates if r.metrics and r.code_version
-        ]  # without a report there may be no folder
+            r.key for r in study.replicates if (r.metrics or r.host) and r.code_version
+        ]  # of one that never started there may be no folder
         num_away = sum(not (folder / key).exists() for key in keys)
     if not num_away:
         return f"{used:,.1f} MB of checkpoints and journals"

@@ -10,7 +10,7 @@ from trainables.errors import DataWarning, InputError
 
 if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
-
+    from orchestrator.tracking.lease_holder import Holder
 
 STATES: Final = ("complete", "running", "stopped", "failed", "pruned")
 
@@ -33,7 +33,7 @@ def show_studies(settings: "Settings", format: Format) -> None:
             **{state: counts[state] for state in STATES},
             "last change": f"{datetime.fromtimestamp(updated_ms / 1000):%Y-%m-%d %H:%M}" if updated_ms else "",
             "MB": round(sum(replicate.size_bytes for replicate in study.replicates) / 1e6, 1),
-            "run by": holder.who if holder and not holder.is_gone else "",
+            "run by": _driver(holder),
         }
         rows.append((updated_ms, row))
     listed = [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
@@ -48,7 +48,18 @@ def show_studies(settings: "Settings", format: Format) -> None:
 def _readable(row: dict[str, Any]) -> dict[str, Any]:
     """A row for people: the states that there are in one column."""
     states = ", ".join(f"{row[state]:,} {state}" for state in STATES if row[state])
-    return {"study": row["study"], "replicates": states} | {name: row[name] for name in ("last change", "MB", "run by")}
+    # What is recorded at the ends of replicates is nothing before the first end.
+    return {"study": row["study"], "replicates": states, "last change": row["last change"], "MB": row["MB"] or ""} | {
+        "run by": row["run by"]
+    }
+
+
+def _driver(holder: "Holder | None") -> str:
+    """Who runs a study, in words; empty where nobody does."""
+    if holder is None or holder.is_gone:
+        return ""
+    silent = f", silent for {holder.silent_s / 60:.0f} min" if holder.is_silent and holder.silent_s else ""
+    return holder.who + silent
 
 
 def _names(settings: "Settings") -> list[str]:

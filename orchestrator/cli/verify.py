@@ -94,9 +94,9 @@ def _hold_against_claims(name: str, smoke: bool, format: Format, published: bool
 
 def _hold_against_each_other(name: str, format: Format) -> None:
     from orchestrator.published.printed import printed_pairs
-    from orchestrator.report.printed_table import printed_table
+    from orchestrator.report.claim_table import printed_table
     from orchestrator.report.table import for_programs
-    from search_spaces.find_claims import claims_of
+    from search_spaces.claim_file import claims_of
 
     sweep = find_with(name, False, None)
     pairs = printed_pairs(claims_of(sweep))

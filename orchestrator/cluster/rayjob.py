@@ -7,12 +7,10 @@ from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
-from urllib.parse import urlsplit
 
 from jinja2 import Environment, StrictUndefined
 
-from orchestrator.cluster.submission import OF_JOBS, STOP_S, Submission
-from orchestrator.machine.network import is_loopback
+from orchestrator.cluster.submission import OF_JOBS, STOP_S, Submission, refuse_loopback
 from trainables.config import content_hash
 from trainables.errors import InputError
 
@@ -45,6 +43,9 @@ class Pods:
 
     Attributes:
         claim: a persistent volume claim for PONDERAY_RUNS.
+        service_account: of the pods; default: the namespace's.
+        pull_secret: of a private image's registry.
+        tolerations: taints that the pods bear, `KEY` or `KEY=VALUE` each.
     """
 
     image: str
@@ -52,6 +53,9 @@ class Pods:
     cpus: int
     gpus: int
     claim: str | None
+    service_account: str | None = None
+    pull_secret: str | None = None
+    tolerations: tuple[str, ...] = ()
 
 
 def manifest(submission: Submission, pods: Pods) -> str:
@@ -73,6 +77,8 @@ def manifest(submission: Submission, pods: Pods) -> str:
         name=f"{start}-{content_hash(submission.sweep)[:NUM_DIGITS]}",
         submission=submission,
         pods=pods,
+        tolerations=[_toleration(taint) for taint in pods.tolerations],
+        gpu_toleration=_toleration("nvidia.com/gpu"),  # the taint that clouds give to nodes with GPUs
         variables=dict(variables),
         of_head=dict(CLOSED) | dict(variables) | dict(OF_JOBS),
         of_worker=dict(CLOSED) | dict(variables),
@@ -87,6 +93,7 @@ def manifest(submission: Submission, pods: Pods) -> str:
 
 
 def _check(variables: Mapping[str, str], pods: Pods) -> None:
+    refuse_loopback(variables, "a pod")
     if unread := [name for name, value in variables.items() if "$" in value]:
         raise InputError(f"Kubernetes does not replace $NAME in `--env {unread[0]}`; write the value itself.")
     if not (variables.get("PONDERAY_RUNS") if pods.claim else _outlives(variables.get("PONDERAY_STORAGE", ""))):
@@ -104,10 +111,21 @@ def _check(variables: Mapping[str, str], pods: Pods) -> None:
         raise InputError(f"The pods and their disks end with the job, so its records need a server: {remedy}.")
 
 
+def _toleration(taint: str) -> dict[str, str]:
+    """The toleration of all effects of a taint, `KEY` or `KEY=VALUE`.
+
+    Raises:
+        InputError: if it is neither.
+    """
+    key, sign, value = taint.partition("=")
+    if not re.fullmatch(r"([a-z0-9.-]+/)?[A-Za-z0-9][A-Za-z0-9._-]*", key):
+        raise InputError(f"--toleration must be KEY or KEY=VALUE, such as nvidia.com/gpu, but got {taint!r}.")
+    return {"key": key, "operator": "Equal", "value": value} if sign else {"key": key, "operator": "Exists"}
+
+
 def _outlives(address: str) -> bool:
-    """Whether what is kept at an address is still there after the pods and their disks; loopback is a pod's own."""
-    host = urlsplit(address).hostname or ""
-    return "://" in address and not address.startswith(("sqlite:", "file:")) and not is_loopback(host)
+    """Whether what is kept at an address is still there after the pods and their disks."""
+    return "://" in address and not address.startswith(("sqlite:", "file:"))
 
 
 def _of_storage(variables: Mapping[str, str]) -> tuple[str, ...]:

@@ -12,8 +12,9 @@ from typing import Final
 
 from jinja2 import Environment, StrictUndefined
 
-from orchestrator.cluster.submission import STOP_S, Submission
+from orchestrator.cluster.submission import STOP_S, Submission, refuse_loopback
 from orchestrator.environment.settings import Settings
+from search_spaces.known_names import known_names
 from search_spaces.redaction import redacted_setting
 from trainables.errors import InputError
 
@@ -31,6 +32,18 @@ DEFAULTS: Final = MappingProxyType({"mem": "0", "output": "slurm-%j.out"})
 CARRIED: Final = ("PONDERAY_DATA", "PONDERAY_STORAGE", "PONDERAY_TRACKING_URI", "PONDERAY_SEARCH_URI")
 """Settings of this shell that the job gets, for it may be sent from another."""
 
+SBATCH: Final = """
+time partition account qos gpus-per-node gres mem cpus-per-task acctg-freq batch bb bbf begin chdir cluster-constraint
+clusters comment constraint container container-id contiguous core-spec cores-per-socket cpu-freq cpus-per-gpu deadline
+delay-boot dependency distribution error exclude export export-file extra extra-node-info get-user-env gid gpu-bind
+gpu-freq gpus gpus-per-socket gpus-per-task gres-flags hint hold input job-name kill-on-invalid-dep licenses mail-type
+mail-user mcs-label mem-bind mem-per-cpu mem-per-gpu mincpus network nice no-kill no-requeue nodefile nodelist
+ntasks-per-core ntasks-per-gpu ntasks-per-socket open-mode output overcommit oversubscribe power prefer priority profile
+propagate requeue reservation resv-ports segment sockets-per-node spread-job stepmgr switches thread-spec
+threads-per-core time-min tmp tres-bind tres-per-task uid use-min-nodes wait-all-nodes wckey
+"""
+"""The long options of sbatch (Slurm 25.05) that a job may have; the first ones are the most used."""
+
 _OPTION: Final = re.compile(r"[a-z][a-z-]+")
 _UNPLAIN: Final = re.compile(r"[^\w.,:/@%+=-]")
 _VARIABLE: Final = re.compile(r"(\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})")
@@ -40,7 +53,7 @@ def slurm_options(given: list[str] | None) -> dict[str, str]:
     """Options of sbatch by name, from `NAME=VALUE` each, or `NAME` for one without a value.
 
     Raises:
-        InputError: if one is not written so, or is the batch file's own.
+        InputError: if one is not written so, is none of sbatch's, or is the batch file's own.
     """
     options = {}
     for item in given or []:
@@ -53,6 +66,11 @@ def slurm_options(given: list[str] | None) -> dict[str, str]:
         if name in (*OWN, "nodes", "ntasks", "array"):
             remedy = "Give the number of nodes by --nodes." if name in ("nodes", "ntasks") else "Leave it out."
             raise InputError(f"`--sbatch {name}` cannot be set, because the batch file depends on its own. {remedy}")
+        if name not in SBATCH.split():
+            remedy = "One of a plugin of your cluster goes into the file that --dry-run prints"
+            raise InputError(
+                f"sbatch has no option {name!r}; there are {known_names(SBATCH.split(), name, 8)}. {remedy}."
+            )
         if not value.isprintable() or re.search(r"[\"'\\]", value):
             raise InputError(
                 f"The value of `--sbatch {name}` must be one line without quotes and \\, but got {value!r}."
@@ -66,12 +84,17 @@ def batch_file(submission: Submission, settings: Settings, num_nodes: int, given
 
     Args:
         given: options of sbatch, as `slurm_options` returns them.
+
+    Raises:
+        InputError: if a store is named by an address of this machine alone.
     """
     job = re.sub(r"[^\w.-]+", "-", submission.sweep, flags=re.ASCII)
     has_memory = any(option in ("mem", "mem-per-cpu", "mem-per-gpu") for option in given)  # Slurm takes only one
     defaults = {option: value for option, value in DEFAULTS.items() if option != "mem" or not has_memory}
     options = {"job-name": job, "nodes": str(num_nodes), **OWN, **defaults, **given}
     carried = {name: os.environ[name] for name in CARRIED if os.environ.get(name)}
+    of_settings = {"PONDERAY_TRACKING_URI": settings.tracking_uri, "PONDERAY_SEARCH_URI": settings.search_uri}
+    refuse_loopback(of_settings | dict(submission.variables), "a node of the job")
     carried["PONDERAY_RUNS"] = str(settings.runs)
     withheld = [name for name, value in carried.items() if redacted_setting(name, value) != value]
     plain = {name: shlex.quote(value) for name, value in carried.items() if name not in withheld}

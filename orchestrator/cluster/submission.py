@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
+from urllib.parse import urlsplit
 
 from orchestrator.cluster.ray_internals import JOB_VARIABLE
-from search_spaces.redaction import is_secret_name, redacted_setting, without_secrets
+from orchestrator.machine.network import is_loopback
+from search_spaces.redaction import is_secret_name, redacted_setting, redacted_uri, without_secrets
 from trainables.errors import InputError
 
 STOP_S: Final = 60
@@ -106,18 +108,26 @@ def submit_again(command: str, variables: Mapping[str, str], address: str | None
     return shlex.join(["ponderay", "submit", typed or name, *options, *environment, *where])
 
 
+def _is_job_of_slurm() -> bool:
+    number = os.environ.get("SLURM_JOB_ID", "")
+    return bool(number) and f"/.slurm-{number}-" in os.environ.get("RAY_AUTH_TOKEN_PATH", "")
+
+
+def is_job() -> bool:
+    """Whether this process is the driver of a sweep that was submitted."""
+    return JOB_VARIABLE in os.environ or _is_job_of_slurm()
+
+
 def continued_by(options: Sequence[str]) -> str:
     """The command that goes on with the `ponderay run` of `options` in this process: in a job, one that sends it again.
 
     Of a job in an allocation of Slurm it names the sweep, its options and the nodes; the batch file has the rest.
     """
-    environ = os.environ
-    number = environ.get("SLURM_JOB_ID", "")
-    if number and f"/.slurm-{number}-" in environ.get("RAY_AUTH_TOKEN_PATH", ""):
-        nodes = environ.get("SLURM_JOB_NUM_NODES", "1")
+    if _is_job_of_slurm():
+        nodes = os.environ.get("SLURM_JOB_NUM_NODES", "1")
         return shlex.join(["ponderay", "submit", *options, "--slurm", "--nodes", nodes])
-    if JOB_VARIABLE in environ:
-        job = json.loads(environ[JOB_VARIABLE])
+    if JOB_VARIABLE in os.environ:
+        job = json.loads(os.environ[JOB_VARIABLE])
         variables = (job.get("runtime_env") or {}).get("env_vars") or {}
         given = {name: value for name, value in variables.items() if name not in OF_JOBS}
         typed = (job.get("metadata") or {}).get(TYPED_NAME, "")
@@ -130,6 +140,20 @@ def this_command() -> str:
     command, *options = sys.argv[1:]
     again = continued_by(options) if command == "run" else shlex.join(["ponderay", command, *options])
     return without_secrets(again)
+
+
+def refuse_loopback(addresses: Mapping[str, str], what: str) -> None:
+    """Raises InputError where a variable has an address of this machine, such as the end of a tunnel.
+
+    Args:
+        what: reads the variables on another machine.
+    """
+    for name, value in addresses.items():
+        if "://" in value and is_loopback(urlsplit(value).hostname or ""):
+            raise InputError(
+                f"{name} must be an address that {what} reaches, but {redacted_uri(value)} is loopback, which is each "
+                f"machine's own; `--env {name}=URL` names another."
+            )
 
 
 def parse_variables(given: list[str] | None) -> dict[str, str]:

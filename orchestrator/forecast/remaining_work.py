@@ -95,7 +95,7 @@ def look(sweep: Sweep, settings: Settings, num_cpus: float, num_gpus: float, acc
             replicates.append(factory.replicate(condition, seed, before_it))
     undrawn = replicates[-1] if num_undrawn else None
     replicates = replicates[: len(conditions) * len(sweep.seeds)]
-    earlier, capacity = EarlierResults(study, factory, accept_code), Capacity(num_cpus, num_gpus)
+    earlier, capacity = EarlierResults(study, factory, accept_code, is_anew=True), Capacity(num_cpus, num_gpus)
     wanted = [*tasks.values(), *replicates, *([undrawn] if undrawn else [])]
     standings = []
     for task, folder in zip(wanted, looked_at([folder_of(task) for task in wanted]), strict=True):

@@ -104,6 +104,13 @@ class SharedFolder:
         """
         self._ask(self._files.get_file, self._path(name), str(target))
 
+    def move(self, name: str, to: str) -> None:
+        """Gives a file another name, in place of the file that may have it; one that is not there was moved before."""
+        try:
+            self._ask(self._files.mv, self._path(name), self._path(to))
+        except FileNotFoundError:
+            return
+
     def remove(self, name: str) -> None:
         """Removes a file, where it is there."""
         try:
@@ -153,7 +160,8 @@ class SharedFolder:
 
     def _put(self, name: str, put: Callable[[str], None]) -> None:
         path = self._path(name)
-        is_atomic = bool(WHOLE_AT_ONCE & set(_protocols(self._files)))
+        protocol = self._files.protocol
+        is_atomic = bool(WHOLE_AT_ONCE & ({protocol} if isinstance(protocol, str) else set(protocol)))
         try:
             self._ask(*((put, path) if is_atomic else (self._put_and_move, put, path)))
         except FileNotFoundError as error:
@@ -180,7 +188,13 @@ class SharedFolder:
                 _given_up.discard(self._bucket)
                 raise
             except Exception as error:
-                self._raise_unless_away(error)
+                is_ours = isinstance(error, OSError) and error.errno in LOCAL_FAULTS
+                if is_ours or isinstance(error, TypeError | ValueError | AttributeError):
+                    raise  # asking again would bring nothing
+                is_invalid = isinstance(error, OSError) and error.errno == errno.EINVAL
+                if is_invalid or isinstance(error, PermissionError) or type(error).__name__ in REFUSALS:
+                    refusal = f"{self.url} refuses: {_line(error)}. Correct the URL or the credentials."
+                    raise InputError(refusal) from error
                 if time.monotonic() + wait_s > deadline_s:
                     if may_wait:
                         _given_up.add(self._bucket)
@@ -191,14 +205,6 @@ class SharedFolder:
             time.sleep(wait_s)
             if self._before_again:
                 self._before_again()
-
-    def _raise_unless_away(self, error: Exception) -> None:
-        """Where asking again would bring nothing."""
-        is_ours = isinstance(error, OSError) and error.errno in LOCAL_FAULTS
-        if is_ours or isinstance(error, TypeError | ValueError | AttributeError):
-            raise error
-        if _is_refusal(error):
-            raise InputError(f"{self.url} refuses: {_line(error)}. Correct the URL or the credentials.") from error
 
 
 def ask_once(url: str) -> None:
@@ -243,17 +249,5 @@ def _line(error: Exception) -> str:
     return redacted_text(f"{type(error).__name__}: {error}".partition("\n")[0])
 
 
-def _protocols(files: Any) -> tuple[str, ...]:
-    return (files.protocol,) if isinstance(files.protocol, str) else tuple(files.protocol)
-
-
 def _is_inside(name: str) -> bool:
     return all(is_plain(part) for part in name.split("/"))
-
-
-def _is_refusal(error: Exception) -> bool:
-    return (
-        isinstance(error, PermissionError)
-        or type(error).__name__ in REFUSALS
-        or (isinstance(error, OSError) and error.errno == errno.EINVAL)
-    )

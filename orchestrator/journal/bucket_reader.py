@@ -61,7 +61,11 @@ def look(readers: Sequence[SharedReader]) -> Iterator[SharedReader]:
     sizes = _sizes([reader.folder.url for reader in readers])
     for first in range(0, len(readers), AT_ONCE):
         batch = readers[first : first + AT_ONCE]
-        journals = _journals([reader.folder.url for reader in batch if JOURNAL in sizes[reader.folder.url]])
+        journals: dict[str, bytes] = {}
+        there = [reader.folder.url for reader in batch if JOURNAL in sizes[reader.folder.url]]
+        for parent, siblings in _by_parent(there).items():
+            names = {f"{_name(url)}/{JOURNAL}": url for url in siblings}
+            journals |= {names[name]: content for name, content in SharedFolder(parent).read_many(names).items()}
         for reader in batch:
             url = reader.folder.url
             reader.seen = Seen(journals.get(url, b""), sizes[url])
@@ -80,14 +84,6 @@ def _sizes(urls: Sequence[str]) -> Mapping[str, Mapping[str, int]]:
             child, _, rest = name.partition("/")
             of[child][rest] = size
         found |= {url: of[_name(url)] for url in siblings}
-    return found
-
-
-def _journals(urls: Sequence[str]) -> Mapping[str, bytes]:
-    found: dict[str, bytes] = {}
-    for parent, siblings in _by_parent(urls).items():
-        names = {f"{_name(url)}/{JOURNAL}": url for url in siblings}
-        found |= {names[name]: content for name, content in SharedFolder(parent).read_many(names).items()}
     return found
 
 

@@ -70,6 +70,14 @@ def curves_in(content: bytes, replicates: Collection[Replicate]) -> dict[str, Re
     return found
 
 
+def split_curves(content: bytes, gone: Collection[str]) -> tuple[bytes, bytes]:
+    """The lines of a file of the replicates `gone`, by `name_of`, and those of the others."""
+    parts: tuple[list[bytes], list[bytes]] = ([], [])
+    for name, _, line in _lines(content):
+        parts[name not in gone].append(line + b"\n")
+    return b"".join(parts[0]), b"".join(parts[1])
+
+
 def _lines(content: bytes) -> Iterator[tuple[str, bytes, bytes]]:
     """Name, checksum and the whole of each line that is what was written."""
     for line in content.splitlines():

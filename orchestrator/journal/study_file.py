@@ -15,7 +15,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +27,7 @@ from orchestrator.results.study import Origin, Replicate, Study
 FORMAT: Final = 2
 STUDY_FILE: Final = "study.jsonl"
 PARTIAL: Final = "study.partial"
-KINDS: Final = ("sweep", "origin", "condition", "replicate", "prerequisite", "mirror")
+KINDS: Final = ("sweep", "origin", "condition", "replicate", "prerequisite", "mirror", "code")
 OWN: Final = ("crc32", "kind", "name", "time_ms")
 """What every line has beside what it says."""
 
@@ -53,6 +53,7 @@ class StudyContent:
         prerequisites: by key.
         mirrors: by condition, how each of its replicates stands in MLflow (`standing`), by seed. Empty where the driver
             was of a version that did not note it.
+        code: by version of the code, digests of its files by name.
     """
 
     study_id: str
@@ -63,6 +64,7 @@ class StudyContent:
     replicates: Mapping[str, Record] = field(default_factory=dict)
     prerequisites: Mapping[str, Record] = field(default_factory=dict)
     mirrors: Mapping[str, Record] = field(default_factory=dict)
+    code: Mapping[str, Record] = field(default_factory=dict)
 
     @property
     def time_ms(self) -> int:
@@ -137,6 +139,40 @@ def parse_study(content: bytes) -> StudyContent | None:
     return StudyContent(header["study"], header["generation"], sweep, *(found[kind] for kind in KINDS[1:]))
 
 
+def lines_of(study_id: str, generation: int, content: StudyContent) -> bytes:
+    """A study file with this content."""
+    header = {"kind": "study", "format": FORMAT, "study": study_id, "generation": generation, "time_ms": _now_ms()}
+    records = (header, *_records(content))
+    return b"".join(line_of({name: value for name, value in one.items() if name != "crc32"}) for one in records)
+
+
+def part_of(content: StudyContent, names: Collection[str], is_all: bool = False) -> StudyContent:
+    """The content with the replicates of these names alone, and what belongs to them.
+
+    Args:
+        is_all: whether conditions without any replicate stay if they never had one; else they go.
+    """
+    replicates = {name: one for name, one in content.replicates.items() if name in names}
+    had = {one["condition"] for one in content.replicates.values()}
+    has = {one["condition"] for one in replicates.values()}
+    stays = has | (set(content.conditions) - had if is_all else set())
+    origins = {one.get("origin") for one in replicates.values()}
+    mirrors = {
+        condition: {
+            part: text for part, text in line.items() if not part.isdecimal() or f"{condition} seed {part}" in names
+        }
+        for condition, line in content.mirrors.items()
+        if condition in stays or not condition
+    }
+    return replace(
+        content,
+        conditions={name: one for name, one in content.conditions.items() if name in stays},
+        replicates=replicates,
+        origins={name: one for name, one in content.origins.items() if name in origins},
+        mirrors=mirrors if is_all else {},
+    )
+
+
 def name_of(replicate: Replicate) -> str:
     """The name of a replicate's line."""
     return f"{replicate.condition} seed {replicate.seed}"
@@ -154,27 +190,33 @@ class StudyFile:
         previous: the token of the lease before this driver's; what a file of another lease says is passed over.
         lease: the token of this driver's. A file that goes on has it from the first moment, for readers believe the
             last lease alone, and a driver may die before it notes anything.
+        change: what becomes of the content of a file that goes on, in the same step.
 
     Attributes:
         content: what earlier drivers left.
         fault: why the file is not written any more; empty while it is.
     """
 
-    def __init__(self, folder: Path, previous: str, lease: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        previous: str,
+        lease: str = "",
+        change: Callable[[StudyContent], StudyContent] = lambda content: content,
+    ) -> None:
         self._path, self._lock, self._file, self.fault = folder / STUDY_FILE, threading.Lock(), -1, ""
         found = read_study_file(folder) or StudyContent(uuid.uuid4().hex, 0)
         is_newest = found.sweep.get("lease") == previous
         self.content = found if is_newest else StudyContent(found.study_id, found.generation)
         if is_newest and lease:
             self.content = replace(found, sweep={**found.sweep, "lease": lease})
+        self.content = change(self.content)
         self._generation = found.generation + 1
         self._last = {(one["kind"], one["name"]): _said(one) for one in _records(self.content)}
-        header = {"kind": "study", "format": FORMAT, "study": found.study_id, "generation": self._generation}
         try:
             make_folder(folder)
             with new_file(folder / PARTIAL) as file:
-                for record in (header | {"time_ms": _now_ms()}, *_records(self.content)):
-                    file.write(line_of({name: value for name, value in record.items() if name != "crc32"}))
+                file.write(lines_of(found.study_id, self._generation, self.content))
             replace_durably(folder / PARTIAL, self._path)
             self._file = open_itself(str(self._path), os.O_WRONLY | os.O_APPEND)
         except OSError as error:
@@ -250,8 +292,10 @@ class StudyFile:
 def _records(content: StudyContent) -> Iterator[Record]:
     if content.sweep:
         yield dict(content.sweep)
-    for of in (content.origins, content.conditions, content.replicates, content.prerequisites, content.mirrors):
-        yield from of.values()
+    for kind in (
+        content.origins, content.conditions, content.replicates, content.prerequisites, content.mirrors, content.code,
+    ):  # fmt: skip
+        yield from kind.values()
 
 
 def _said(record: Record) -> Record:

@@ -22,8 +22,10 @@ class JournalSummary:
         versions: of the code, of each session that produced something.
         last_version: of the last session.
         completed: ids of the evaluations that were done when it was complete last; None where it never was.
+        host: of the last session; `hosts` are those of all sessions.
         peer_traceback: of the last session, where it ended because another process of a distributed run was lost.
         final: the newest record that says how it ended; `{"state": "new"}` where there is none.
+        step: the last that was reported; `kept_step` is the last with a checkpoint, from which training goes on.
         last_ms: when the newest record was written, in milliseconds since 1970.
     """
 
@@ -36,8 +38,10 @@ class JournalSummary:
     completed: frozenset[str] | None = None
     final: Record = field(default_factory=lambda: {"state": "new"})
     step: int = -1
+    kept_step: int = -1
     peer_traceback: str = ""
     host: str = ""
+    hosts: list[str] = field(default_factory=list)
     device: str = ""
     duration_s: float = 0.0
     size_bytes: int = 0
@@ -52,6 +56,7 @@ class JournalSummary:
         now_ms = record["time_ms"]
         if record["kind"] == "started":
             self.host, self.device = record["host"], record["device"]
+            self.hosts += [self.host] if self.host not in self.hosts else []
             self.last_version = record["code_version"]
             self.asked_for |= set(record.get("evaluations", ()))
         elif self.last_ms is not None:
@@ -66,6 +71,8 @@ class JournalSummary:
         self.metrics |= record.get("metrics", {})
         if record["kind"] == "metrics":
             self.step = max(self.step, record["step"])
+            if record.get("kept", True):
+                self.kept_step = max(self.kept_step, record["step"])
             for metric, value in record["metrics"].items():
                 self.histories.setdefault(metric, {})[record["step"]] = value
         if record["kind"] == "state":

@@ -10,12 +10,11 @@ import numpy as np
 from orchestrator.pareto.front import signs
 from orchestrator.results.points import Point
 from orchestrator.statistics import scale, student
-from orchestrator.statistics.intervals import NONE, Interval, of_estimates
 from orchestrator.statistics.pairwise import LEVEL
 from orchestrator.statistics.scale import between
 from orchestrator.statistics.significance import holm
 from orchestrator.statistics.student import RESOLUTION
-from orchestrator.statistics.summary import exact_mean
+from orchestrator.statistics.summary import NONE, Interval, exact_mean, of_estimates
 from search_spaces.sweep import Objective
 from trainables.errors import InputError
 

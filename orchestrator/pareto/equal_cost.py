@@ -8,8 +8,7 @@ from typing import Final
 import numpy as np
 
 from orchestrator.pareto.front import is_minimal, signs
-from orchestrator.pareto.resamples import every_resample, num_distinct, random_resamples
-from orchestrator.pareto.seed_values import Floats, SeedValues
+from orchestrator.pareto.seed_values import Floats, SeedValues, every_resample, num_distinct, random_resamples
 from orchestrator.results.points import Point, counterpart
 from orchestrator.statistics import scale
 from orchestrator.statistics.student import RESOLUTION

@@ -12,7 +12,7 @@ from orchestrator.pareto.front import is_minimal, places, signs
 from orchestrator.pareto.seed_values import Floats, SeedValues
 from orchestrator.results.points import Point
 from orchestrator.statistics import scale, student
-from orchestrator.statistics.intervals import NONE, Interval, of_estimates
+from orchestrator.statistics.summary import NONE, Interval, of_estimates
 from search_spaces.sweep import Objective
 
 OUTSIDE: Final = "It lies outside its interval, which is corrected for the bias of a front of near-equal points."

@@ -11,12 +11,11 @@ import numpy as np
 from orchestrator.pareto.attainment import MAX_FRONT, Surface, surfaces, thinned
 from orchestrator.pareto.front import front, is_minimal, places, signs
 from orchestrator.pareto.hypervolume import Volume, volume
-from orchestrator.pareto.resamples import every_resample, num_distinct, random_resamples
-from orchestrator.pareto.seed_values import Floats, Indices, SeedValues
+from orchestrator.pareto.seed_values import Floats, Indices, SeedValues, every_resample, num_distinct, random_resamples
 from orchestrator.results.points import Point, counterpart
 from orchestrator.results.study import Study
 from orchestrator.statistics import scale, student
-from orchestrator.statistics.intervals import Interval
+from orchestrator.statistics.summary import Interval
 from search_spaces.sweep import Objective
 
 Standing = Literal["front", "front within noise", "near within noise", "dominated"]

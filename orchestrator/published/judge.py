@@ -4,19 +4,23 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from orchestrator.published.compound_test import CompoundTest, spread_test, trend_test
-from orchestrator.published.compound_verdict import front_parts, front_test, joint_test
-from orchestrator.published.number_verdict import number_verdict
+from orchestrator.published.compound_verdict import (
+    CompoundTest,
+    front_parts,
+    front_test,
+    joint_test,
+    spread_test,
+    trend_test,
+)
 from orchestrator.published.places import left_out, obstacle, recorded_name, reported, values
 from orchestrator.published.statement_verdict import StatementTest, every_test, statement_test
-from orchestrator.published.verdict import Finding, Verdict
+from orchestrator.published.verdict import Finding, Verdict, number_verdict
 from orchestrator.results.improving import change_of
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
 from orchestrator.results.tied import hides_noise
-from orchestrator.statistics.intervals import NONE, Interval
 from orchestrator.statistics.significance import holm
-from orchestrator.statistics.summary import summarise
+from orchestrator.statistics.summary import NONE, Interval, summarise
 from search_spaces.claim import Claim, FrontClaim, JointClaim, NumberClaim, Place, StatementClaim, TrendClaim
 
 Tested = StatementTest | CompoundTest

@@ -5,15 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from orchestrator.published.number_verdict import HIDDEN, LEVEL, UNDECIDABLE, more_seeds
-from orchestrator.published.verdict import Finding, Verdict
+from orchestrator.published.verdict import HIDDEN, LEVEL, UNDECIDABLE, Finding, Verdict, more_seeds
 from orchestrator.statistics.equivalence import Difference
-from orchestrator.statistics.intervals import NONE
 from orchestrator.statistics.permutation_power import paired_required_sample_size
 from orchestrator.statistics.power import Design, equivalence_required_sample_size, required_sample_size
 from orchestrator.statistics.significance import paired_permutation_p
 from orchestrator.statistics.student import RESOLUTION
-from orchestrator.statistics.summary import Summary, summarise
+from orchestrator.statistics.summary import NONE, Summary, summarise
 from search_spaces.claim import Place, StatementClaim
 
 Test = Literal["welch", "paired_permutation"]

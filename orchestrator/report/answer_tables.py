@@ -2,16 +2,13 @@
 
 from orchestrator.report.answers import Answers
 from orchestrator.report.claim_table import claim_table
-from orchestrator.report.comparison_table import comparison_table
+from orchestrator.report.comparison_table import comparison_table, equal_cost_table, over_items_table
 from orchestrator.report.condition_table import condition_table
-from orchestrator.report.equal_cost_table import equal_cost_table
 from orchestrator.report.numerals import between, decimals, estimate
-from orchestrator.report.over_items_table import over_items_table
 from orchestrator.report.table import INTERVAL, Cell, Column, Table
 from orchestrator.report.training_table import training_table
 from orchestrator.results.config_columns import config_columns
-from orchestrator.statistics.intervals import Interval, mean_interval
-from orchestrator.statistics.summary import Summary, summarise
+from orchestrator.statistics.summary import Interval, Summary, mean_interval, summarise
 
 
 def tables(answers: Answers) -> tuple[Table, ...]:

@@ -1,14 +1,22 @@
-"""The table of comparisons: differences, tests, effects, and what so many seeds can show."""
+"""The tables of comparisons: of pairs, and with sentences those at equal cost, beside controls, and over test items."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Final
 
+from orchestrator.pareto.control_line import BesideLine
+from orchestrator.pareto.equal_cost import EqualCost
 from orchestrator.report.answers import Answers
 from orchestrator.report.numerals import between, decimals, estimate, fixed, p_value, probability, signed, with_interval
 from orchestrator.report.table import INTERVAL, Cell, Column, Table
 from orchestrator.report.training_table import marked
 from orchestrator.results.comparison import Comparison, is_not_worse
+from orchestrator.results.lookup import parts_of
+from orchestrator.results.over_items import OverItems, Place, over_items
+from orchestrator.results.study import Study
+from orchestrator.statistics.pairwise import Test
 from orchestrator.statistics.summary import Summary
+from search_spaces.sweep import Objective
 
 _COLUMNS = (
     "a", "b", "metric", "a_mean", "a_std", "a_n", "b_mean", "b_std", "b_n", "is_paired", "difference", "low", "high",
@@ -114,4 +122,233 @@ def _notes(answers: Answers, warnings: Sequence[str]) -> tuple[str, ...]:
         "near 0 for the better one (with so few seeds a fifth of equal conditions is below 0.5). P(better): that a "
         "replicate beats one of the reference.",
         *(f"Warning {i}: {warning}" for i, warning in enumerate(warnings, 1)),
+    )
+
+
+_LINE_COLUMNS: Final = (
+    "a", "cost_metric", "cost", "error_metric", "error", "line", "difference", "low", "high", "p", "p_holm", "answer",
+    "num_better", "n",
+)  # fmt: skip
+_LINE_NOTE: Final = (
+    "Line: what {controls} have at this cost, interpolated within each seed. n: seeds in which the cost lies between "
+    "theirs. p: of Student's t over these seeds; Holm over the {number} tests."
+)
+
+
+def control_line_table(
+    sweep: str,
+    found: Sequence[BesideLine],
+    controls: Sequence[str],
+    objectives: Sequence[Objective],
+    num_others: int = 0,
+) -> Table:
+    """One row for each point. Raw columns: the fields of `BesideLine`, and the metrics.
+
+    Args:
+        num_others: tests beside these that p is adjusted for.
+    """
+    number = num_others + sum(not math.isnan(one.p_holm) for one in found)
+    note = _LINE_NOTE.format(controls=", ".join(controls), number=number)
+    error, cost = objectives[0].metric, objectives[1].metric
+    return Table(
+        name=f"{sweep}.control_line",
+        title=f"{sweep}: against controls of the same cost",
+        columns=_LINE_COLUMNS,
+        rows=tuple(
+            (
+                *(one.name, cost, one.cost, error, one.error, one.line, one.difference, *one.interval),
+                *(one.p, one.p_holm, one.answer, one.num_better, one.num_seeds),
+            )
+            for one in found
+        ),
+        printed=_printed_line(found, error, cost) if found else (),
+        marked=frozenset(i for i, one in enumerate(found) if one.answer != "undecided"),
+        notes=(note,),
+    )
+
+
+def control_line_sentence(found: BesideLine, objectives: Sequence[Objective]) -> str:
+    """How a point stands beside its controls at its cost."""
+    error, cost = objectives[0].metric, objectives[1].metric
+    if not found.num_seeds:
+        remedy = "name cheaper or more costly ones"
+        return f"{found.name}: in no seed does its {cost} lie between those of the controls; {remedy}."
+    digits = decimals([with_interval(found.difference, found.interval)])
+    said = between(found.interval, digits) if found.num_seeds > 1 else ""
+    interval = f", 95 % interval {said}" if said else ""
+    p = (
+        "nothing varies over the seeds, so it is certain"
+        if found.is_certain
+        else f"p (Holm) {p_value(found.p_holm) or 'none'}"
+    )
+    return (
+        f"{found.name} against the controls at its {cost} of {found.cost:,.6g}: {found.answer}. Its {error} is "
+        f"{found.error:.4g} and theirs {found.line:.4g}; difference {signed(found.difference, digits)}{interval}, "
+        f"{p}, better in {found.num_better} of {found.num_seeds} seeds."
+    )
+
+
+def _printed_line(found: Sequence[BesideLine], error: str, cost: str) -> tuple[Column, ...]:
+    digits = decimals([with_interval(one.difference, one.interval) for one in found if one.num_seeds > 1])
+    of_costs = decimals([Summary(one.cost, math.nan, 1) for one in found])
+    return (
+        Column("condition", tuple(one.name for one in found), "a", False),
+        Column(cost, tuple(fixed(one.cost, of_costs) for one in found), "cost"),
+        Column(error, tuple(fixed(one.error, digits) for one in found), "error"),
+        Column("line", tuple(fixed(one.line, digits) for one in found), "line"),
+        Column("difference", tuple(signed(one.difference, digits) for one in found), "difference"),
+        Column(INTERVAL, tuple(between(one.interval, digits) for one in found), "low"),
+        Column("p (Holm)", tuple(p_value(one.p_holm) for one in found), "p_holm"),
+        Column("answer", tuple(one.answer for one in found), "answer", False),
+        Column("better in", tuple(f"{one.num_better} of {one.num_seeds}" for one in found), "num_better"),
+    )
+
+
+_COST_COLUMNS = (
+    "a", "b", "cost_metric", "a_cost", "b_cost", "share_more", "error_metric", "error", "line", "better", "num_others",
+)  # fmt: skip
+_COST_NOTE = (
+    "Of conditions that do not cost the same the more costly one may have less error because of its cost alone. Front "
+    "there: what the interpolated front of the others has at this cost, nothing where none of them costs as little. "
+    "P(better): that the condition is better than that front, over seeds; nothing where it costs less than all others "
+    "in more than half of the draws. Pairs whose costs differ by over 2 %."
+)
+_LEFT = "Of the last {} pairs the front was not looked for: there are too many. `ponderay compare SWEEP A B` does it."
+
+
+def equal_cost_table(answers: Answers) -> Table:
+    """Every pair of unequal cost; of none, no rows.
+
+    Raw columns: the fields of `EqualCost`, and share_more, by which a costs more than b. An empty line says that no
+    other point costs as little, or without num_others that none was looked for.
+    """
+    found = answers.unequal_costs
+    num_left = sum(math.isnan(one.line) for one in found)
+    notes = (_COST_NOTE, *([_LEFT.format(f"{num_left:,}")] if num_left else []))
+    return Table(
+        name=f"{answers.question.sweep}.equal_cost",
+        title=f"{answers.question.sweep}: at equal cost",
+        columns=_COST_COLUMNS,
+        rows=tuple(
+            (
+                *(one.a, one.b, one.cost_metric, one.cost_a, one.cost_b, share_more(one), one.error_metric, one.error),
+                *(one.line if math.isfinite(one.line) else None, one.better, one.num_others),
+            )
+            for one in found
+        ),
+        printed=_printed_costs(found) if found else (),
+        notes=notes if found else ("No conditions that are compared differ in cost by over 2 %.",),
+    )
+
+
+def equal_cost_sentence(found: EqualCost) -> str:
+    """That a pair does not cost the same, and how the first stands at its own cost."""
+    share = abs(share_more(found))
+    more = f"{'' if math.isinf(share) else f'{share:.1%} '}{'more' if found.cost_a > found.cost_b else 'less'}"
+    costs = f"{found.cost_metric} {found.cost_a:,.6g} against {found.cost_b:,.6g}"
+    said = f"Unequal cost: {found.a} costs {more} than {found.b} ({costs})."
+    if math.isnan(found.line):
+        return f"{said} Compare these two alone for the front at its cost."
+    if math.isinf(found.line):
+        none = "None of the other points costs as little" if found.num_others else "There is no other point to compare"
+        return f"{said} {none}, so there is no front at its cost."
+    at = f"the interpolated front of the other points has {found.error_metric} {found.line:.4g}"
+    chance = f"P(better than that front) = {probability(found.better)} over seeds"
+    if math.isnan(found.better):
+        chance = "over seeds it mostly costs less than all of them, so there is no P(better than that front)"
+    return f"{said} At its cost {at}, and it has {found.error:.4g}: {chance}."
+
+
+def share_more(found: EqualCost) -> float:
+    """The share of the second one's cost by which the first costs more; infinite where the second costs nothing."""
+    return (found.cost_a - found.cost_b) / abs(found.cost_b) if found.cost_b else math.inf
+
+
+def _printed_costs(found: Sequence[EqualCost]) -> tuple[Column, ...]:
+    digits = _digits([value for one in found for value in (one.error, one.line)])
+    of_costs = _digits([one.cost_a for one in found])
+    lines = (one.line if math.isfinite(one.line) else None for one in found)
+    columns = [Column("condition", tuple(one.a for one in found), "a", False)]
+    if len({one.b for one in found}) > 1:
+        columns.append(Column("against", tuple(one.b for one in found), "b", False))
+    return (
+        *columns,
+        Column(found[0].cost_metric, tuple(fixed(one.cost_a, of_costs) for one in found), "a_cost"),
+        Column("more, %", tuple(signed(100 * share_more(one), 1) for one in found), "share_more"),
+        Column(found[0].error_metric, tuple(fixed(one.error, digits) for one in found), "error"),
+        Column("front there", tuple(fixed(line, digits) for line in lines), "line"),
+        Column("P(better)", tuple(probability(one.better) for one in found), "better"),
+    )
+
+
+def _digits(values: Sequence[float]) -> int:
+    """Digits after the point of a column of such values."""
+    return decimals([Summary(value, math.nan, 1) for value in values if math.isfinite(value)])
+
+
+_ITEM_COLUMNS = (
+    "a", "b", "metric", "n_a", "n_b", "num_groups", "num_items", "difference", "low", "high", "both_low", "both_high",
+)  # fmt: skip
+_ITEM_NOTE = (
+    "Over seeds: another training on the same test items may come out so. Over both: other test items too, of other "
+    "groups (speakers, parts of a text); nobody can say less of data that nobody has heard. 95 %."
+)
+
+
+def found_over_items(study: Study, comparisons: Iterable[Comparison], test: Test) -> tuple[OverItems, ...]:
+    """What is known by item of each compared pair, once; seeds are paired where the promised test pairs them."""
+    pairs = {
+        (one.a, one.b): one.is_paired and test == "paired_permutation" for one in comparisons if study.items.errors
+    }
+    evaluations = study.evaluations()
+    only = evaluations[0] if len(evaluations) == 1 else ""  # the names of points do not say it then
+    parts = {name: parts_of(study, name) for pair in pairs for name in pair}
+    places = {name: Place(name, condition, evaluation or only) for name, (condition, evaluation) in parts.items()}
+    return tuple(
+        found for (a, b), is_paired in pairs.items() for found in over_items(study, places[a], places[b], is_paired)
+    )
+
+
+def over_items_table(answers: Answers) -> Table:
+    """Every compared pair whose replicates kept errors by test item; of none, no rows.
+
+    Raw columns: a, b, metric, n_a and n_b (seeds), num_groups, num_items, difference (a - b), low and high (95 %, over
+    seeds), both_low and both_high (over seeds and groups of test items).
+    """
+    found = found_over_items(answers.study, answers.comparisons, answers.question.test)
+    intervals = [(one.seeds.interval(), one.both.interval()) for one in found]
+    return Table(
+        name=f"{answers.question.sweep}.over_items",
+        title=f"{answers.question.sweep}: over seeds and test items",
+        columns=_ITEM_COLUMNS,
+        rows=tuple(
+            (one.a, one.b, one.metric, one.n_a, one.n_b, one.num_groups, one.num_items, one.both.value, *seeds, *both)
+            for one, (seeds, both) in zip(found, intervals, strict=True)
+        ),
+        printed=_printed_items(found) if found else (),
+        notes=(_ITEM_NOTE,) if found else ("No errors by test item were kept.",),
+    )
+
+
+def over_items_sentence(found: OverItems) -> str:
+    """The difference with both intervals."""
+    digits = decimals([with_interval(found.both.value, found.seeds.interval())])
+    seeds, both = (between(one.interval(), digits) or "no interval" for one in (found.seeds, found.both))
+    return (
+        f"{found.a} against {found.b}, {found.metric} by test item: {signed(found.both.value, digits)}; over seeds "
+        f"{seeds}, over seeds and {found.num_groups:,} groups of test items {both}."
+    )
+
+
+def _printed_items(found: tuple[OverItems, ...]) -> tuple[Column, ...]:
+    digits = [decimals([with_interval(one.both.value, one.seeds.interval())]) for one in found]
+    pairs = list(zip(found, digits, strict=True))
+    return (
+        Column("condition", tuple(one.a for one in found), "a", False),
+        Column("against", tuple(one.b for one in found), "b", False),
+        Column("metric", tuple(one.metric for one in found), "metric", False),
+        Column("difference", tuple(signed(one.both.value, places) for one, places in pairs), "difference"),
+        Column("over seeds", tuple(between(one.seeds.interval(), places) for one, places in pairs), "low"),
+        Column("over both", tuple(between(one.both.interval(), places) for one, places in pairs), "both_low"),
+        Column("groups", tuple(f"{one.num_groups:,}" for one in found), "num_groups"),
     )

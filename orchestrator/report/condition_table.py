@@ -11,8 +11,7 @@ from orchestrator.report.training_table import marked, training_sentences
 from orchestrator.results.config_columns import config_columns
 from orchestrator.results.points import Point
 from orchestrator.statistics.correlation import over_seeds
-from orchestrator.statistics.intervals import NONE, Interval
-from orchestrator.statistics.summary import Summary
+from orchestrator.statistics.summary import NONE, Interval, Summary
 from search_spaces.sweep import Objective
 
 NO_VALUE: Final = "no value"

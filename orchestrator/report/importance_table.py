@@ -5,7 +5,7 @@ from typing import Final
 from orchestrator.report.numerals import probability
 from orchestrator.report.sentences import counted
 from orchestrator.report.table import Column, Table
-from orchestrator.results.importance import Importance
+from orchestrator.results.trials import Importance
 
 WITHOUT: Final = "some left out"
 """Heads the column of ranges of the column before it."""

@@ -5,8 +5,7 @@ import statistics
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from orchestrator.statistics.intervals import Interval
-from orchestrator.statistics.summary import Summary
+from orchestrator.statistics.summary import Interval, Summary
 
 MAX_DECIMALS: Final = 12
 LARGE: Final = 1e12

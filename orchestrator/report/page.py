@@ -10,24 +10,22 @@ from orchestrator.published.verdict import Finding
 from orchestrator.report.analysis_figures import AnalysisFigure
 from orchestrator.report.answers import Answers
 from orchestrator.report.claim_table import claim_table
-from orchestrator.report.comparison_table import comparison_table
+from orchestrator.report.comparison_table import comparison_table, equal_cost_table, over_items_table
 from orchestrator.report.condition_table import condition_table, reference_names
-from orchestrator.report.equal_cost_table import equal_cost_table
 from orchestrator.report.figure.curves import AREA, curve_figures, curve_metrics
 from orchestrator.report.figure.front import chance_class, front_figure
 from orchestrator.report.figure.varied import AREA as VARIED_AREA
 from orchestrator.report.figure.varied import varied_figures
 from orchestrator.report.html import page
 from orchestrator.report.importance_table import importance_table
-from orchestrator.report.over_items_table import over_items_table
 from orchestrator.report.page_table import page_table, settings
 from orchestrator.report.published_marks import compared_marks
 from orchestrator.report.selection import curve_conditions, selected_points
 from orchestrator.report.sentences import counted, summary_sentences, warning_sentences
 from orchestrator.report.training_table import training_table
 from orchestrator.results.curves import Curve
-from orchestrator.results.importance import Importance
 from orchestrator.results.provenance import StudyProvenance
+from orchestrator.results.trials import Importance
 from orchestrator.results.varied import of_objectives
 from search_spaces.size import arguments
 

@@ -67,6 +67,11 @@ class Column:
     by: str
     is_number: bool = True
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a user may call it: `per (min)`, `per` or `per_mean`."""
+        return self.heading, self.heading.partition(" (")[0], self.by
+
 
 @dataclass(frozen=True)
 class Table:
@@ -149,12 +154,17 @@ def to_html(table: Table, most: int) -> str:
     return f"<table><caption>{escape(table.title)}</caption><tr>{head}</tr>{body}</table>{more}"
 
 
-def to_latex(table: Table) -> str:
+def to_latex(table: Table, chosen: Sequence[str] = ()) -> str:
     r"""A `table` environment with the rules of booktabs and numbers for siunitx; marked rows are bold.
 
     The caption is the title; the notes stand below in small letters. A column without any text is left out.
+
+    Args:
+        chosen: headings, or raw columns, in the order wanted; a table that has none of them keeps all of its own.
     """
     columns = [column for column in table.as_printed() if any(column.texts)]
+    if named := [column for name in chosen for column in columns if name in column.names]:
+        columns = list(dict.fromkeys(named))
     lines = [
         r"% needs \usepackage{booktabs}, \usepackage{siunitx} and \sisetup{detect-all, retain-explicit-plus}",
         r"\begin{table}",

@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from orchestrator.results.points import Point, counterpart
 from orchestrator.results.question import Question
-from orchestrator.statistics import scale, shape, student
-from orchestrator.statistics import warnings as noise_warnings
-from orchestrator.statistics.intervals import Interval
+from orchestrator.statistics import pairwise, scale, shape, student
 from orchestrator.statistics.pairwise import LEVEL, MOST_ORDERS, Groups, Test
 from orchestrator.statistics.significance import holm
-from orchestrator.statistics.summary import Summary
+from orchestrator.statistics.summary import Interval, Summary
 from search_spaces.sweep import Objective
 
 
@@ -304,17 +302,15 @@ def _warnings(batch: _Batch, family: _Family, is_infinite: NDArray[np.bool_]) ->
     """
     groups, is_certain, is_constant = batch.groups, batch.is_certain(), batch.groups.is_constant()
     can_decide = any(family.can_decide[place] for place in batch.places.tolist())
-    of_metric = batch.warnings if family.has_orders else (*batch.warnings, noise_warnings.NO_ORDERS)
-    of_test = noise_warnings.of_seeds(groups, family.test, can_decide, family.num_tests) + of_metric
+    of_metric = batch.warnings if family.has_orders else (*batch.warnings, pairwise.NO_ORDERS)
+    of_test = pairwise.of_seeds(groups, family.test, can_decide, family.num_tests) + of_metric
     has_one_difference = groups.is_paired & (groups.estimates(family.test).standard_error == 0)
     found = []
     for i in range(len(batch.pairs)):
         if is_certain[i]:
-            found.append((noise_warnings.NO_SPREAD, *of_metric))
+            found.append((pairwise.NO_SPREAD, *of_metric))
         elif is_constant[i]:
-            found.append((noise_warnings.HIDDEN_SPREAD, *of_test))
+            found.append((pairwise.HIDDEN_SPREAD, *of_test))
         else:
-            found.append((noise_warnings.ONE_DIFFERENCE, *of_test) if has_one_difference[i] else of_test)
-    return [
-        (noise_warnings.BEYOND, *own) if infinite else own for own, infinite in zip(found, is_infinite, strict=True)
-    ]
+            found.append((pairwise.ONE_DIFFERENCE, *of_test) if has_one_difference[i] else of_test)
+    return [(pairwise.BEYOND, *own) if infinite else own for own, infinite in zip(found, is_infinite, strict=True)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from search_spaces.claim import Claim
-from search_spaces.find_claims import claims_of
+from search_spaces.claim_file import claims_of
 from search_spaces.redaction import redacted_leaf
 from search_spaces.settings import declared_name, text_of
 from search_spaces.sweep import Objective, Sweep

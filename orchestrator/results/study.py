@@ -1,6 +1,7 @@
 """What a sweep has produced so far: frozen records and the queries on them."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -80,6 +81,14 @@ class Origin:
     packages: str
     command: str
 
+    @property
+    def again(self) -> str:
+        """The command line that goes on with it: a job, which runs the package itself, is sent again.
+
+        `__main__.py` is how earlier versions noted a job.
+        """
+        return re.sub(r"^(python -m orchestrator|__main__\.py) run ", "ponderay submit ", self.command)
+
 
 @dataclass(frozen=True, repr=False)
 class Study:
@@ -87,7 +96,7 @@ class Study:
 
     Attributes:
         updated_ms: when each condition last changed, in milliseconds since 1970, where that is known.
-        settings: what `--set` changed, as text by config path, of each condition in which it changed something.
+        settings: what `--set` changed in each condition, as text by config path; nothing where it changed nothing.
         configs: of each recorded condition, values as text by config path.
         origins: by key, in the order in which the replicates were begun, of those of which it is known.
         question: what is asked of results that Ponderay did not make; None where the sweep says it.
@@ -174,6 +183,10 @@ class Study:
         left = len(self.conditions) - MOST_SHOWN
         more = f"<p>{left:,} more conditions; <code>to_dataframe()</code> has all.</p>" if left > 0 else ""
         return f"<table><caption>{escape(self.sweep)}</caption><tr>{head}</tr>{''.join(rows)}</table>{more}"
+
+    def __post_init__(self) -> None:
+        """Every condition has its settings, so that nobody has to know in which of them something was changed."""
+        object.__setattr__(self, "settings", {**{name: {} for name in self.conditions}, **self.settings})
 
     @property
     def conditions(self) -> tuple[str, ...]:

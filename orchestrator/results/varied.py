@@ -9,8 +9,7 @@ from typing import Any, Final
 from orchestrator.results.points import columns_of
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
-from orchestrator.statistics.intervals import Interval, mean_interval
-from orchestrator.statistics.summary import Summary, summarise
+from orchestrator.statistics.summary import Interval, Summary, mean_interval, summarise
 
 LEAST: Final = 3
 """Values that make a series."""

@@ -3,10 +3,11 @@
 Nothing here loads MLflow or Ray, so that a sweep which is refused or finished is answered at once.
 """
 
+import socket
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import Settings
@@ -16,10 +17,15 @@ from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.task import Task, is_settled, journals
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.load import in_runs_folder, load_study, num_mirrored
+from orchestrator.tracking.names import param_texts
 from search_spaces.known_names import known_names
 from search_spaces.names import condition_name_of
 from search_spaces.sweep import Condition, Sweep
+from trainables.config import flatten
 from trainables.errors import InputError
+
+MOST_FILES: Final = 6
+"""That a message names."""
 
 
 class EarlierEnd(NamedTuple):
@@ -45,12 +51,16 @@ class EarlierResults:
         factory: of the sweep as it is now.
         accept_code: go on beside results of another version of the trainable's sources.
         retry: conditions whose failed replicates are tried again, whatever they failed by.
+        is_anew: train from the first step what another machine has begun and left where it cannot be reached from here.
+        code: of the study file, by version of the code: digests of its files by name.
     """
 
     known: Study
     factory: TaskFactory
     accept_code: bool = False
     retry: Collection[str] = ()
+    is_anew: bool = False
+    code: Mapping[str, Record] = field(default_factory=dict)
     _keys_now: dict[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -76,6 +86,8 @@ class EarlierResults:
         """Raises RefusedError where `task`, whose folder holds `journal`, cannot go on as it is."""
         self._check_name(task)
         known = self.by_key.get(task.work.key)
+        if known and not self.is_anew:
+            self._check_reach(task, known, journal)
         _check_evaluations(task, journal.asked_for | (known.evaluations if known else frozenset()))
         # What failed before it reported has left nothing that could be mixed; its mended code is what is asked for.
         is_result = known is not None and known.state != "failed" and known.code_version
@@ -87,11 +99,26 @@ class EarlierResults:
         trained.pop(task.work.code_version, None)
         if trained and not self.accept_code:
             version, label = min(trained.items())
-            raise RefusedError(
-                f"{label} was trained by version {version} of {task.work.trainable}, but the code is now version "
-                f"{task.work.code_version}. Add --accept-code to keep and mix both, or set PONDERAY_RUNS to another "
-                "folder."
-            )
+            rule = f"{label} was trained by version {version} of {task.work.trainable}, but the code is now version"
+            keep = "Add --accept-code to keep the old results and mix both"
+            remedy = f"{keep}, or {self._other_ways()}" if task.condition else f"{keep}, or set PONDERAY_RUNS anew."
+            raise RefusedError(f"{rule} {task.work.code_version}{self._changed_files(version, task)}. {remedy}")
+
+    def _check_reach(self, task: Task, known: Replicate, journal: JournalSummary) -> None:
+        """Refuses what would train again steps that another machine has done: its journal is not the one read here."""
+        is_open = known.state in ("running", "stopped") or known.is_lost
+        # A worker that died at once may have told the driver of itself, and not yet the bucket.
+        if not (is_open and known.host) or task.work.shared or known.host in (socket.gethostname(), *journal.hosts):
+            return
+        origin = self.known.origins.get(known.key)
+        again = origin.again if origin else ""
+        is_job = again.startswith("ponderay submit ")
+        remedy = f"`{again}` continues it on its cluster" if is_job else f"Run it on {known.host}"
+        raise RefusedError(
+            f"{task.work.label} was last trained on {known.host}, and its checkpoints are not in "
+            f"{task.work.folder.parent}. {remedy}, or let PONDERAY_RUNS or PONDERAY_STORAGE name their place. --anew "
+            "trains it here, from what is here."
+        )
 
     def end_of(self, task: Task, journal: JournalSummary) -> EarlierEnd:
         """How a replicate, whose folder holds `journal`, ended under earlier drivers."""
@@ -122,10 +149,34 @@ class EarlierResults:
             return
         now = task.work.key if known.seed == task.seed else self._key_now(task.condition, known.seed)
         if known.key != now:
-            raise RefusedError(
-                f"{known.condition} seed {known.seed} is recorded with another setting or other data (key {known.key}, "
-                f"now {now}). Rename the condition, or set PONDERAY_RUNS to another folder."
-            )
+            rule = f"{known.condition} seed {known.seed} is recorded with another setting or other data"
+            what = self._changed_fields(task.condition) or f"key {known.key}, now {now}"
+            raise RefusedError(f"{rule} ({what}). Rename the condition, or {self._other_ways()}")
+
+    def _other_ways(self) -> str:
+        """What to do about results that the sweep as it is now does not give, beside keeping them in it."""
+        name = self.factory.sweep.name
+        again = "add --again to `ponderay run` to move them to an archive and train them anew"
+        return f"{again}, or type `ponderay rename {name} NEW` to make them a study of their own."
+
+    def _changed_files(self, version: str, task: Task) -> str:
+        """The files in which a recorded version of the code differs from today's; empty where that is not recorded."""
+        if version not in self.code:
+            return ""
+        before, now = self.code[version]["files"], self.factory.files.get(task.work.code_version, {})
+        differing = [name for name in dict.fromkeys((*now, *before)) if before.get(name) != now.get(name)]
+        more = f" and {len(differing) - MOST_FILES} more" if len(differing) > MOST_FILES else ""
+        return f" (changed: {', '.join(differing[:MOST_FILES])}{more})" if differing else ""
+
+    def _changed_fields(self, condition: Condition) -> str:
+        """The config fields that a condition had other values in, with both; empty where it had none."""
+        before = self.known.configs.get(condition.name, {})
+        now = param_texts(flatten(self.factory.sweep.config(condition, self.factory.sweep.seeds[0])))
+        paths = [
+            path for path in dict.fromkeys((*now, *before)) if path != "seed" and before.get(path) != now.get(path)
+        ]
+        said = [f"{path} was {before.get(path, 'not there')}, now {now.get(path, 'not there')}" for path in paths]
+        return "; ".join(said[:MOST_FILES]) if before else ""
 
     def _key_now(self, condition: Condition, seed: int) -> str:
         """The key that a recorded replicate would have now; worked out once for each condition."""

@@ -22,8 +22,7 @@ from optuna.distributions import (
 from optuna.importance import FanovaImportanceEvaluator, get_param_importances
 from optuna.trial import create_trial
 
-from orchestrator.results.importance import Importance
-from orchestrator.results.trials import Trial, Trials
+from orchestrator.results.trials import Importance, Trial, Trials
 from orchestrator.statistics import scale
 from orchestrator.statistics.student import is_constant
 from orchestrator.statistics.subsample import subsample

@@ -1,15 +1,19 @@
-"""Where the checkpoint of a complete replicate is, for whoever wants to use the trained model."""
+"""What complete replicates have kept, for whoever wants to use it: the best checkpoint, and errors by test item."""
 
 from pathlib import Path
+from typing import Final
 
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.packed_folder import kept_open
 from orchestrator.journal.summary import last_complete
+from orchestrator.results.item_errors import ItemErrors
 from orchestrator.results.lookup import find_condition
+from orchestrator.results.over_items import check_sums
 from orchestrator.results.study import Study
 from orchestrator.scheduler.task import folder_of_replicate
 from search_spaces.known_names import known_names
 from trainables.errors import InputError
+from trainables.item_errors import Item, file_name, read
 
 
 def kept_checkpoint(study: Study, condition: str, seed: int, evaluation: str | None, settings: Settings) -> Path:
@@ -53,3 +57,27 @@ def kept_checkpoint(study: Study, condition: str, seed: int, evaluation: str | N
     if best is None:
         raise InputError(f"The checkpoint of {condition!r} with seed {seed} in {place} is gone or damaged.")
     return kept_open(best)
+
+
+MOST_REPLICATES: Final = 1000
+"""Of a larger study no items are read: each replicate has files of its own."""
+
+
+def with_items(study: Study, settings: Settings) -> Study:
+    """The study with the errors by item of its complete replicates, as far as they lie here, beside those it has.
+
+    Raises:
+        InputError: if a file is none of items, or does not add up to its metric.
+    """
+    complete = [replicate for replicate in study.replicates if replicate.state == "complete" and replicate.key]
+    items: dict[tuple[str, int, str], tuple[Item, ...]] = {}
+    for replicate in complete if len(complete) <= MOST_REPLICATES else ():
+        with folder_of_replicate(settings, study.sweep, replicate.key).fetched_artifacts() as folder:
+            for metric in replicate.metrics:
+                path = folder / file_name(metric)
+                if path.is_file():
+                    key = replicate.condition, replicate.seed, metric
+                    items[key] = read(path.read_text(encoding="utf-8"), str(path))
+    whole = study.with_items(ItemErrors.of(items).joined(study.items))
+    check_sums(whole)
+    return whole

@@ -70,7 +70,11 @@ class Recorder:
             opened().remove_orphans(self._experiment)
             self.unfinished_conditions = opened().unfinished_conditions(self._experiment)
             self._deleted = opened().deleted_replicates(self._experiment)
-            self._mirrored = self._read_mirrored()
+            self._mirrored = opened().read_study(factory.sweep.name)
+            if not all(one.key in study.recorded.origins for one in self._mirrored.replicates):
+                origins = opened().read_origins(factory.sweep.name, is_deleted=True) if self._deleted else {}
+                origins = {**origins, **opened().read_origins(factory.sweep.name)}
+                self._mirrored = replace(self._mirrored, origins=origins)
         self._run_ids: dict[str, str] = {}
         self._offsets: dict[str, int] = {}
         self._unclosed: set[str] = set()
@@ -91,6 +95,8 @@ class Recorder:
             )
         text = self._declaration()
         self._study.note("sweep", sweep.name, {"declaration": text})
+        for version, files in self._factory.files.items():
+            self._study.note("code", version, {"files": files})
         self._queue.put("description", partial(self._describe_sweep, text))
         diff = checkout.git_diff(checkout.source_of(sweep.trainable))
         self._queue.put("diff", lambda: self._tracking.store_diff(sweep.name, self._factory.attempt, diff))
@@ -100,14 +106,6 @@ class Recorder:
         """What earlier drivers left: as the study file has it, and what only MLflow has, for a line may be lost."""
         return joined(self._study.recorded, self._mirrored)
 
-    def _read_mirrored(self) -> Study:
-        name = self._factory.sweep.name
-        study = self._tracking.read_study(name)
-        if all(one.key in self._study.recorded.origins for one in study.replicates):
-            return study
-        deleted = self._tracking.read_origins(name, is_deleted=True) if self._deleted else {}
-        return replace(study, origins={**deleted, **self._tracking.read_origins(name)})
-
     @property
     def _tracking(self) -> "Tracking":
         """For jobs of the queue: the store may still be in the making."""
@@ -115,7 +113,10 @@ class Recorder:
 
     @cached_property
     def _experiment(self) -> str:
-        return self._tracking.open_experiment(self._factory.sweep.name)
+        sweep = self._factory.sweep
+        for lesser in (names.REGISTRIES, PREREQUISITES) if sweep.prerequisites else (names.REGISTRIES,):
+            self._tracking.open_experiment(lesser)  # before: MLflow's list begins with the newest
+        return self._tracking.open_experiment(sweep.name)
 
     @property
     def mirrored(self) -> Sequence[Replicate]:
@@ -187,9 +188,6 @@ class Recorder:
         write = partial(self._end_condition, condition, [*replicates, *others], decision)
         self._queue.put(("end", condition.name), write)
 
-    def _stop_running(self) -> None:
-        self._tracking.stop_running(self._experiment)
-
     def close(self, timeout_s: float) -> int:
         """Leaves nothing RUNNING; returns how many things could not be written within `timeout_s`."""
         try:
@@ -201,7 +199,7 @@ class Recorder:
                     if known is None or known.state != "complete":  # else it has all that it had, but this evaluation
                         known = task.replicate("stopped", {})
                     self._write_state(task, task.condition, known)
-            self._queue.put("stop", self._stop_running)
+            self._queue.put("stop", lambda: self._tracking.stop_running(self._experiment))
             num_unwritten = self._queue.drain(timeout_s)
             self._study.put_copy()  # with what was noted as MLflow got it
             return num_unwritten or self._queue.drain(timeout_s)
@@ -247,7 +245,15 @@ class Recorder:
         key, folder = task.work.key, folder_of(task, must_answer=True)
         tags = {} if state == "running" else self._end_tags(task) | {names.STATE: state}
         if key not in self._run_ids:
-            self._run_ids[key] = self._open_run(task, self._tags(task) | tags)
+            first = self._tags(task) | tags
+            if task.condition is None:
+                experiment, kind = self._tracking.open_experiment(PREREQUISITES), "prerequisite"
+            else:
+                sweep, experiment, kind = self._factory.sweep.name, self._experiment, "replicate"
+                parent = self._condition_run(task.condition)
+                first |= {PARENT: parent}
+                first |= {NOTE: notes.of_replicate(task.seed, task.condition.name, sweep, experiment, parent)}
+            self._run_ids[key] = self._tracking.open_run(experiment, kind, key, task.work.label, first)
         run_id = self._run_ids[key]
         params = {} if key in self._offsets else flatten(task.work.typed_config())
         records, offset = folder.records_after(self._offsets.get(key, 0))
@@ -259,19 +265,6 @@ class Recorder:
             del self._run_ids[key]
             self._unclosed.discard(key)
         self._offsets[key] = offset
-
-    def _open_run(self, task: Task, tags: Mapping[str, str]) -> str:
-        if task.condition is None:
-            experiment, kind = self._tracking.open_experiment(PREREQUISITES), "prerequisite"
-        else:
-            experiment, kind = self._experiment, "replicate"
-            tags = {**tags, **self._place(task.seed, task.condition)}
-        return self._tracking.open_run(experiment, kind, task.work.key, task.work.label, tags)
-
-    def _place(self, seed: int, condition: Condition) -> dict[str, str]:
-        parent = self._condition_run(condition)
-        note = notes.of_replicate(seed, condition.name, self._factory.sweep.name, self._experiment, parent)
-        return {PARENT: parent, NOTE: note}
 
     def _write_states(self, condition: Condition) -> None:
         """Those whose runs are opened and, where they have ended, closed: a state never says what its run lacks.
@@ -347,7 +340,7 @@ class Recorder:
         if condition.name not in self._conditions:
             sweep = self._factory.sweep
             config: Config = sweep.config(condition, sweep.seeds[0])
-            key = content_hash(sweep.name, condition.name, config)
+            key = content_hash(self._factory.keyed_as, condition.name, config)
             tags = {
                 names.SWEEP: sweep.name,
                 names.CONDITION: condition.name,

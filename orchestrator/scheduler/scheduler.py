@@ -32,6 +32,7 @@ from orchestrator.scheduler.task import (
 )
 from orchestrator.tracking.availability import is_unavailable
 from orchestrator.tracking.lease import StoreLease
+from orchestrator.tracking.lease_holder import EXPIRES_S
 from orchestrator.worker.work import Work
 from search_spaces.resources import ResolvedResources
 from trainables.errors import InputError
@@ -121,6 +122,7 @@ class Scheduler:
             self.tasks.add(task)
         for task, journal in journals([task for task in tasks if task.condition]):
             self._add(task, journal)
+        self.tasks.put_begun_first()
         self._conditions.have_tasks(conditions)
         for wanted in conditions:
             self._conditions.close(wanted.condition.name)
@@ -208,7 +210,8 @@ class Scheduler:
             holder = lease.holder()
             if holder and key not in self._announced_holders:
                 self._announced_holders.add(key)
-                self._view.note(f"{task.work.label}: waits for {holder}, which makes it for another sweep.")
+                alive = f"; if that has died, for up to {EXPIRES_S:.0f} s"
+                self._view.note(f"{task.work.label}: waits for {holder}, which makes it for another sweep{alive}.")
             return False
         try:
             folder = folder_of(task)
@@ -239,7 +242,7 @@ class Scheduler:
         task.is_touched = True
         self.tasks.move(task, "live")
         self._recorder.begin(task)
-        self._view.begin(task.work.key, task.work.label, task.work.planned_steps, task.summary.step)
+        self._view.begin(task.work.key, task.work.label, task.work.planned_steps, task.summary.kept_step)
         self._show()
 
     def reported(self, key: str, record: Record) -> None:
@@ -252,6 +255,9 @@ class Scheduler:
             self.hear(task)
         if record["kind"] == "driving":
             task.driving = record
+            return
+        if record["kind"] == "waiting":
+            self._view.note(f"{task.work.label}: {record['said']}")
             return
         if record["kind"] == "set_aside":
             self._view.note(f"{task.work.label}: {record['said']}")
@@ -303,6 +309,7 @@ class Scheduler:
         if is_lost(final, task.work) and task.counted_tries < MAX_TRIES and not final.get("is_input_error"):
             task.not_before_s = time.monotonic() + WAITS_S[min(task.counted_tries, len(WAITS_S) - 1)]
             self.tasks.move(task, "waiting")
+            self.tasks.put_begun_first()
             if is_excused:
                 self._view.put_back(key)
             else:

@@ -2,15 +2,15 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import optuna
-from optuna.distributions import distribution_to_json
+from optuna.distributions import distribution_to_json, json_to_distribution
 from optuna.exceptions import StorageInternalError
 from optuna.storages import RDBStorage
-from optuna.trial import TrialState
+from optuna.trial import TrialState, create_trial
 from sqlalchemy.exc import SQLAlchemyError
 
 from orchestrator.environment.settings import Settings
@@ -89,6 +89,58 @@ def read_trials(sweep: Sweep, settings: Settings) -> Trials:
     most = max(searches, key=lambda search: len(search.trials))
     several = f"{len(searches)} searches have this name; this is the one of most trials."
     return replace(most, notes=(several,) if len(searches) > 1 else ())
+
+
+def dump_searches(sweep: str, settings: Settings) -> list[dict[str, Any]]:
+    """All that Optuna's database has of the searches called `sweep`, as JSON has it."""
+    return [
+        {
+            "name": study.study_name,
+            "directions": [direction.name.lower() for direction in study.directions],
+            "user_attrs": study.user_attrs,
+            "trials": [
+                {
+                    "state": trial.state.name,
+                    "values": trial.values,
+                    "params": trial.params,
+                    "distributions": {path: distribution_to_json(one) for path, one in trial.distributions.items()},
+                    "user_attrs": trial.user_attrs,
+                    "system_attrs": trial.system_attrs,
+                    "intermediate_values": list(trial.intermediate_values.items()),
+                }
+                for trial in study.get_trials(deepcopy=False)
+            ],
+        }
+        for study in studies(sweep, settings)
+    ]
+
+
+def load_searches(dumped: Sequence[Mapping[str, Any]], settings: Settings) -> None:
+    """Writes what `dump_searches` gave into Optuna's database, where it has no search of that name."""
+    known = {study.study_name for one in dumped for study in studies(one["name"].rpartition("-")[0], settings)}
+    uri = address(settings.search_store)
+    for one in dumped:
+        if one["name"] in known:
+            continue
+        with made_once(uri, settings.runs / "optuna.lock"):
+            storage = RDBStorage(uri)
+        study = optuna.create_study(study_name=one["name"], storage=storage, directions=one["directions"])
+        for name, value in one["user_attrs"].items():
+            study.set_user_attr(name, value)
+        for trial in one["trials"]:
+            distributions = {path: json_to_distribution(text) for path, text in trial["distributions"].items()}
+            state, at_steps = TrialState[trial["state"]], dict(trial["intermediate_values"])
+            study.add_trial(
+                create_trial(
+                    **{**trial, "state": state, "distributions": distributions, "intermediate_values": at_steps}
+                )
+            )
+
+
+def delete_searches(sweep: str, settings: Settings) -> None:
+    """Removes the searches called `sweep` from Optuna's database."""
+    for study in studies(sweep, settings):
+        optuna.delete_study(study_name=study.study_name, storage=address(settings.search_store))
 
 
 def _trials(study: optuna.Study, space: Mapping[str, Distribution], nothing: Trials) -> Trials:

@@ -127,7 +127,7 @@ class Task:
             size_bytes=self.summary.size_bytes,
             peak_host_bytes=self.summary.peak_host_bytes,
             peak_gpu_bytes=self.summary.peak_gpu_bytes,
-            host=self.summary.host,
+            host=self.started.get("host") or self.summary.host,  # the journal is read only where it has ended
             device=self.summary.device,
         )
 
@@ -184,6 +184,12 @@ class TaskList:
         task.state = state
         self.has_begun |= state == "live"
         self._enter(task, +1)
+
+    def put_begun_first(self) -> None:
+        """Has what was begun before start before what is new: work that a lost machine did is soonest of use."""
+        begun = {key: task for key, task in self.waiting.items() if task.tries or task.summary.kept_step >= 0}
+        if begun:
+            self.waiting = {**begun, **self.waiting}  # a new one, for other threads go through the old one
 
     def is_open(self, task: Task) -> bool:
         """Whether it waits to be started; a prerequisite only while a replicate that waits needs it."""

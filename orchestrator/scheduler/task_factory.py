@@ -4,11 +4,13 @@ import socket
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from orchestrator.environment.settings import Settings
+from orchestrator.journal.first_name import name_in_keys
 from orchestrator.scheduler.task import Task
-from orchestrator.worker.code_version import code_version
+from orchestrator.worker.code_version import digests_of, imported_sources, version_of
 from orchestrator.worker.contract import check_contract
 from orchestrator.worker.trainable import load
 from orchestrator.worker.work import Work, config_type, evaluation_ids
@@ -31,6 +33,9 @@ from trainables.importing import root_of
 class TaskFactory:
     """Makes tasks of a sweep's conditions and seeds; fingerprints and code versions are computed once.
 
+    Attributes:
+        files: by version of the code, digests of its files by name.
+
     Raises:
         InputError: if the sweep and its trainables do not fit each other.
     """
@@ -39,6 +44,7 @@ class TaskFactory:
     settings: Settings
     num_gpus: float
     attempt: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    files: dict[str, dict[str, str]] = field(default_factory=dict)
     _fingerprints: dict[str, str] = field(default_factory=dict)
     _versions: dict[tuple[str, str], str] = field(default_factory=dict)
     _roots: dict[str, str] = field(default_factory=dict)
@@ -50,12 +56,17 @@ class TaskFactory:
         whole = (c for c in sweep.conditions if not all(isinstance(value, PLAIN) for value in c.values.values()))
         offer_secrets([sweep.base, *(sweep.config(condition, sweep.seeds[0]) for condition in whole)])
 
+    @cached_property
+    def keyed_as(self) -> str:
+        """The sweep's name in the keys of its replicates: that which it had first, where it was renamed since."""
+        return name_in_keys(self.settings, self.sweep.name)
+
     def replicate(self, condition: Condition, seed: int, prerequisites: Mapping[str, Task]) -> Task:
         """The task of one condition with one seed, which needs `prerequisites` by name."""
         sweep, config = self.sweep, with_secrets(self.sweep.config(condition, seed))
         fingerprint = self.fingerprint(sweep.trainable, config)
         keys = tuple(task.work.key for task in prerequisites.values())
-        key = content_hash(sweep.name, sweep.trainable, config, fingerprint, list(keys), seed)
+        key = content_hash(self.keyed_as, sweep.trainable, config, fingerprint, list(keys), seed)
         work = self._work(
             key,
             f"{condition.name} seed {seed}",
@@ -136,7 +147,9 @@ class TaskFactory:
     ) -> Work:
         kind = config_type(config)
         if (trainable, kind) not in self._versions:
-            self._versions[trainable, kind] = code_version(trainable, kind)
+            sources = imported_sources(trainable, kind.partition(":")[0])
+            version = self._versions[trainable, kind] = version_of(sources)
+            self.files[version] = digests_of(sources)
             self._roots[trainable] = root_of(trainable)
         return Work(
             key=key,

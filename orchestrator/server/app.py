@@ -65,12 +65,27 @@ A `source` without a scheme is the text of a prompt, or a path, which MLflow its
 
 QUERIES: Final = "/graphql"
 
+FIRST_LOOK: Final = b"""<script>
+for (const [key, value] of [
+  ["mlflow.workflowType_v1", '"machine_learning"'],
+  ["mlflow.assistant.fab.autoOpenedOnFirstLoad_v1", "true"],
+  ["mlflow.telemetry.info.alert.dismissed_v1", "true"],
+]) if (localStorage.getItem(key) === null) localStorage.setItem(key, value);
+if (["", "#/"].includes(location.hash)) location.replace("#/experiments?workflowType=machine_learning");
+</script></head>"""
+"""What MLflow's page does before all else: it shows experiments, where it would show its home for language models.
+
+Its assistant is not served and its telemetry is off, so that neither asks for attention. The keys are those of MLflow
+3.17, whose numbers of a version stand behind `_v`; a key that another version does not know changes nothing there.
+"""
+
 
 def create_app() -> Any:
     """The server of `ponderay serve`, behind passwords, as FastAPI's app."""
     app = app_with_passwords()
     _refuse_what_mlflow_would_not()  # after MLflow's own, so that strangers learn nothing
-    app.add_middleware(OnlySound)  # the last added comes first
+    app.add_middleware(FirstLook)  # the last added comes first
+    app.add_middleware(OnlySound)
     app.add_middleware(OnlyUsers)
     app.add_middleware(OnlyTracking)
     return app
@@ -80,6 +95,7 @@ def create_open_app() -> Any:
     """The server of `ponderay ui`, which whoever has an account on this machine can reach."""
     app = open_app()
     _refuse_what_mlflow_would_not()
+    app.add_middleware(FirstLook)
     app.add_middleware(OnlySound)
     app.add_middleware(OnlyTracking)
     return app
@@ -169,6 +185,38 @@ class OnlyTracking:
             await _answer(scope, send, HTTPStatus.NOT_FOUND, "ENDPOINT_NOT_FOUND", sentence)
         else:
             await send({"type": "websocket.close"})
+
+
+class FirstLook:
+    """An app of ASGI around `app` whose page at / begins with FIRST_LOOK."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        """Handles one request."""
+        if scope["type"] != "http" or scope["path"] != "/" or scope["method"] != "GET":
+            await self._app(scope, receive, send)
+            return
+        # the file is sent whole: with a range or a known date, a part of it or nothing would come
+        asked = [pair for pair in scope["headers"] if not pair[0].startswith((b"if-", b"range"))]
+        start: dict[str, Any] = {}
+        body = b""
+
+        async def collect(message: dict[str, Any]) -> None:
+            nonlocal body
+            if message["type"] == "http.response.start":
+                start.update(message)
+                return
+            body += message.get("body", b"")
+            if message.get("more_body"):
+                return
+            page = body.replace(b"</head>", FIRST_LOOK, 1) if start["status"] == HTTPStatus.OK else body
+            kept = [pair for pair in start["headers"] if pair[0] not in (b"content-length", b"etag", b"last-modified")]
+            await send(start | {"headers": [*kept, (b"content-length", str(len(page)).encode())]})
+            await send({"type": "http.response.body", "body": page})
+
+        await self._app(scope | {"headers": asked}, receive, collect)
 
 
 class OnlyUsers:

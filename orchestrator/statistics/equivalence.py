@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import stdtr
 
 from orchestrator.statistics import student
-from orchestrator.statistics.intervals import Interval, of_estimates
 from orchestrator.statistics.student import Estimates
+from orchestrator.statistics.summary import Interval, of_estimates
 
 
 def equivalence_p(difference: float, standard_error: float, freedom: float, margin: float) -> float:

@@ -7,8 +7,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from orchestrator.statistics.intervals import NONE, Interval, mean_interval
-from orchestrator.statistics.summary import exact_mean
+from orchestrator.statistics.summary import NONE, Interval, exact_mean, mean_interval
 
 LEAST_IN_LAST_THIRD: Final = 5
 """Values without which nothing is said of the end of a curve."""

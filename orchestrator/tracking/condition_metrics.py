@@ -10,8 +10,7 @@ from mlflow.entities import Metric
 
 from orchestrator.results.curves import Curve
 from orchestrator.results.study import Replicate, Study
-from orchestrator.statistics.intervals import mean_interval
-from orchestrator.statistics.summary import summarise
+from orchestrator.statistics.summary import mean_interval, summarise
 from orchestrator.tracking.names import MAX_LENGTH, mean_curve, std_curve, stored_name
 
 

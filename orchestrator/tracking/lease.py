@@ -194,7 +194,10 @@ class StoreLease:
             if not last:  # its file was deleted, which takes the lease from nobody
                 registry.enter(str(self._mine), new_claim(self.token))
             elif last > self._mine or read_claim(claims[str(last)])["token"] != self.token:
-                self._lose()
+                self._is_lost = True  # first: at no moment is it neither held nor lost
+                self._mine = None
+                held_here.discard(self.token)
+                self._unlock()
                 return False
             self._beats += 1
             registry.note(f"beat.{self._mine}", new_beat(self._beats))
@@ -206,12 +209,6 @@ class StoreLease:
         with self._noting:
             if self._mine is not None:
                 self._leases.registry(f"lease {self.name}").note(name, value)
-
-    def _lose(self) -> None:
-        self._is_lost = True  # first: at no moment is it neither held nor lost
-        self._mine = None
-        held_here.discard(self.token)
-        self._unlock()
 
     def _unlock(self) -> None:
         if self._lock:

@@ -62,7 +62,8 @@ class Holder:
 
 def new_claim(token: str) -> str:
     """What this process writes to take a lease."""
-    return json.dumps({"who": _who(), "place": place(), "token": token, "time_ms": _now_ms()})
+    who = f"process {os.getpid()} on {socket.gethostname()}"
+    return json.dumps({"who": who, "place": place(), "token": token, "time_ms": _now_ms()})
 
 
 def new_beat(number: int) -> str:
@@ -210,10 +211,6 @@ def _time_ms(beat: str, claimed_ms: object) -> int | None:
     if noted.isdecimal():
         return int(noted)
     return claimed_ms if isinstance(claimed_ms, int) and not beat else None
-
-
-def _who() -> str:
-    return f"process {os.getpid()} on {socket.gethostname()}"
 
 
 def _now_ms() -> int:

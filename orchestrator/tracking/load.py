@@ -57,6 +57,8 @@ def load_study(sweep: str, settings: Settings | None = None) -> Study:
     if store_kind(settings.tracking_uri) != "sqlite":
         return _of_server(sweep, settings)
     found = in_runs_folder(sweep, settings) or _asked(settings, sweep).read_study(sweep)
+    if not found.replicates and read_study_file(settings.replicates(sweep)) is None:  # all of it was put away
+        raise not_run(sweep, settings.tracking_uri, _recorded_here(settings))
     return _stopped(found, load_holder(sweep, settings))
 
 
@@ -251,6 +253,10 @@ def load_files(sweep: str, folder: str, settings: Settings) -> Sequence[StoredFi
     return tracking.runs(sweep).files_of(folder) if tracking else ()
 
 
+def _recorded_here(settings: Settings) -> list[str]:
+    return sorted(file.parent.name for file in settings.runs.glob(f"replicates/*/{STUDY_FILE}"))
+
+
 def _asked(settings: Settings, sweep: str) -> "Tracking":
     """The store, opened by MLflow, whose import takes seconds: after what is known without it.
 
@@ -261,7 +267,7 @@ def _asked(settings: Settings, sweep: str) -> "Tracking":
     check_address(uri)
     check_file(uri)
     if not has_store(uri):
-        raise not_run(sweep, uri, sorted(file.parent.name for file in settings.runs.glob(f"replicates/*/{STUDY_FILE}")))
+        raise not_run(sweep, uri, _recorded_here(settings))
     if store_kind(uri) != "sqlite" and read_study_file(settings.replicates(sweep)):  # which answers at once
         since_s, why = _silent.get(uri, (0.0, ""))
         if not why or time.monotonic() - since_s > SILENT_S:

@@ -45,6 +45,9 @@ SIZE_BYTES: Final = "ponderay.size_bytes"
 DECLARATION: Final = "ponderay.declaration"
 """Tag of an experiment: what the sweep declares, as JSON."""
 
+PUT_AWAY: Final = "ponderay.put_away"
+"""Tag of a run in the bin: the id of the archive that has its replicate."""
+
 DECISION: Final = "ponderay.decision"
 STUDY: Final = "ponderay.study"
 """Tag of a sweep's own run: what the copy of the study file among its files is of, as `study_copy.CopyTag` in JSON."""

@@ -39,8 +39,11 @@ def opening(description: str) -> str:
 def of_experiment(name: str, description: str, experiment_id: str, filters: Sequence[RunFilter]) -> str:
     """What the sweep is, its views, the commands that answer, and the searches."""
     pages = [f"- {_link(view.name, view.page(experiment_id))}: {escaped(view.meaning)}" for view in VIEWS]
-    commands = [f"    ponderay {command} {_argument(name)}" for command in COMMANDS]
-    searches = [_search(one) for one in filters]
+    argument = shlex.join(" ".join(word.split()) for word in arguments(name))  # the sweep as a command takes it
+    commands = [f"    ponderay {command} {argument}" for command in COMMANDS]
+    searches = [
+        f"- {escaped(one.name)}: {escaped(one.meaning)}\n\n        {' '.join(one.text.split())}\n" for one in filters
+    ]
     return _whole(
         [opening(description or name), "", "**Pages**", "", *pages, "", "**Commands**", ""],
         commands,
@@ -65,20 +68,11 @@ def of_replicate(seed: int, condition: str, sweep: str, experiment_id: str, cond
     return f"Seed {seed} of condition {parent} of {escaped(sweep)}"
 
 
-def _argument(name: str) -> str:
-    """A sweep as a command takes it."""
-    return shlex.join(" ".join(word.split()) for word in arguments(name))
-
-
 def _replicate(experiment_id: str, replicate: Replicate) -> str:
     name = f"seed {replicate.seed}"
     shown = _link(name, run_page(experiment_id, replicate.run_id)) if replicate.run_id else name
     error = f": {escaped(replicate.error[:MAX_ERROR])}" if replicate.error else ""
     return f"- {shown}, {replicate.state}{error}"
-
-
-def _search(one: RunFilter) -> str:
-    return f"- {escaped(one.name)}: {escaped(one.meaning)}\n\n        {' '.join(one.text.split())}\n"
 
 
 def _link(text: str, page: str) -> str:

@@ -211,21 +211,22 @@ def view_tags(objectives: Sequence[Ranked], settings: Sequence[str]) -> dict[str
         settings: config paths in which the conditions differ.
     """
     first, metrics = objectives[0], [one.metric for one in objectives]
+    means = [name + end for name in metrics[:NUM_SHOWN] for end in ("", ".low", ".high")]
+    params = [f"params.`{path}`" for path in settings[:NUM_SHOWN]]
     of_replicates = [*_tags("condition", "seed"), *_metrics(*metrics[:NUM_SHOWN]), *_tags("host")]
     by_condition: Json = {"orderByKey": BY_CONDITION, "orderByAsc": True}
     states = (
-        _table(CONDITIONS, [*_summaries(metrics), *_params(settings)]) | _best_first(first),
+        _table(CONDITIONS, [*_metrics(*means, f"{metrics[0]}.n"), *params]) | _best_first(first),
         _charts(first) | _front(metrics, settings),
         _charts(first) | {"chartsSearchFilter": "^mean of "},
         _table(REPLICATES, of_replicates) | _best_first(first),
         _table(FAILED, _tags("condition", "seed", "error", "lost", "tries", "host", "code_version")) | by_condition,
     )
-    tags = {view.tag: _stored(view.name, state) for view, state in zip(VIEWS, states, strict=True)}
+    tags = {
+        view.tag: json.dumps({"name": view.name, "createdAt": 1, "updatedAt": 1, "state": json.dumps(state)})
+        for view, state in zip(VIEWS, states, strict=True)
+    }
     return {name: value for name, value in tags.items() if len(value) <= MAX_LENGTH}
-
-
-def _stored(name: str, state: Json) -> str:
-    return json.dumps({"name": name, "createdAt": 1, "updatedAt": 1, "state": json.dumps(state)})
 
 
 def _table(text: str, columns: Sequence[str]) -> Json:
@@ -259,17 +260,8 @@ def _chart(uuid: str, settings: Json) -> Json:
     return placed | {"runsCountToCompare": 100} | settings
 
 
-def _summaries(metrics: Sequence[str]) -> list[str]:
-    bounds = [name + end for name in metrics[:NUM_SHOWN] for end in ("", ".low", ".high")]
-    return _metrics(*bounds, f"{metrics[0]}.n")
-
-
 def _metrics(*names: str) -> list[str]:
     return [f"metrics.`{name}`" for name in names]
-
-
-def _params(paths: Sequence[str]) -> list[str]:
-    return [f"params.`{path}`" for path in paths[:NUM_SHOWN]]
 
 
 def _tags(*tags: str) -> list[str]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.environment.settings import Settings
 from orchestrator.results.provenance import StudyProvenance, provenance_in
 from orchestrator.tracking.load import load_files
-from orchestrator.tracking.stored_files import StoredFile
 from search_spaces.redaction import redacted_setting, redacted_source, redacted_text
 
 if TYPE_CHECKING:
@@ -69,18 +68,14 @@ def _diffs(sweep: str, settings: Settings, notes: list[str]) -> Mapping[str, str
     try:
         files = [file for file in load_files(sweep, "uncommitted", settings) if file.path.endswith(".diff")]
         for file in files[:MOST_DIFFS]:
-            _add_diff(file, found, notes)
+            if file.num_bytes > MOST_DIFF_BYTES:
+                notes.append(f"{file.path} has {file.num_bytes:,} bytes and is not shown; MLflow has it.")
+                continue
+            diff = redacted_source(file.read().decode("utf-8", "replace"))
+            found.setdefault(diff, PurePosixPath(file.path).stem)
         if len(files) > MOST_DIFFS:
             notes.append(f"{MOST_DIFFS} of {len(files)} diffs were read; MLflow has all.")
     except OSError as error:
         said = (redacted_text(str(error)).splitlines() or [type(error).__name__])[0]
         notes.append(f"Uncommitted changes could not be read: {said}")
     return {name: diff for diff, name in found.items()}
-
-
-def _add_diff(file: StoredFile, found: dict[str, str], notes: list[str]) -> None:
-    if file.num_bytes > MOST_DIFF_BYTES:
-        notes.append(f"{file.path} has {file.num_bytes:,} bytes and is not shown; MLflow has it.")
-        return
-    diff = redacted_source(file.read().decode("utf-8", "replace"))
-    found.setdefault(diff, PurePosixPath(file.path).stem)

@@ -60,7 +60,7 @@ class KeyedRuns:
         while claim in runs:
             if self._reopen(runs[claim]):
                 return runs[claim]
-            claim += " again"  # that run was removed for good
+            claim += " again"  # that run was removed for good, or its replicate is in an archive
         identity = {names.KEY: key, names.KIND: kind}
         given = {tag: plain(value)[:TAG_LIMIT] for tag, value in tags.items()}
         given = {names.STATE: "running"} | given | identity
@@ -89,7 +89,8 @@ class KeyedRuns:
         """Keys of the runs of a kind that a user has deleted; not of those that a driver had made in vain."""
         entered = set(self.known(experiment_id).values())
         runs = matching(self._client, experiment_id, f"tags.\"{names.KIND}\" = '{kind}'", is_deleted=True)
-        return {run.data.tags[names.KEY] for run in runs if run.info.run_id in entered}
+        mine = (run for run in runs if run.info.run_id in entered and names.PUT_AWAY not in run.data.tags)
+        return {run.data.tags[names.KEY] for run in mine}
 
     def known(self, experiment_id: str) -> dict[str, str]:
         """Ids of runs by what they were claimed for."""
@@ -117,9 +118,12 @@ class KeyedRuns:
         return self._registry(f"runs of experiment {experiment_id}")
 
     def _reopen(self, run_id: str) -> bool:
-        """Sets a run RUNNING, taking it out of the bin; False where it is not even there."""
+        """Sets a run RUNNING, taking it out of the bin; False where it is not even there, or was put away."""
         try:
-            if self._client.get_run(run_id).info.lifecycle_stage == "deleted":
+            run = self._client.get_run(run_id)
+            if run.info.lifecycle_stage == "deleted":
+                if names.PUT_AWAY in run.data.tags:
+                    return False
                 self._client.restore_run(run_id)
         except MlflowException as error:
             if error.error_code != "RESOURCE_DOES_NOT_EXIST":

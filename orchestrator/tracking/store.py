@@ -278,14 +278,9 @@ def reason_of(error: BaseException, uri: str) -> str:
     """What went wrong with the store at `uri`, in one line without passwords."""
     if isinstance(error, ValueError):  # its words may be a part of the password
         return NO_ADDRESS
-    return _without_password(_reason(error), uri)
-
-
-def _reason(error: BaseException) -> str:
-    """The innermost line that says something, such as `Connection refused`."""
     text = telling_line(str(error)) or type(error).__name__
-    caused = re.search(r"\[Errno \d+\] ([\w ]+)", text)
-    return caused[1] if caused else text[:200]
+    caused = re.search(r"\[Errno \d+\] ([\w ]+)", text)  # such as `Connection refused`
+    return _without_password(caused[1] if caused else text[:200], uri)
 
 
 def telling_line(text: str) -> str:

@@ -77,7 +77,7 @@ class WriteQueue:
         with self._changed:
             self._is_awaited = True
             self._changed.notify_all()
-            self._changed.wait_for(self._is_idle, timeout_s)
+            self._changed.wait_for(lambda: self._error is not None or not (self._jobs or self._num_in_hand), timeout_s)
             self._is_awaited = False
             self._raise_error()
             return len(self._jobs) + self._num_in_hand
@@ -93,9 +93,6 @@ class WriteQueue:
     def is_unavailable(self) -> bool:
         """Whether the store could not be reached lately."""
         return bool(self._away)
-
-    def _is_idle(self) -> bool:
-        return self._error is not None or not (self._jobs or self._num_in_hand)
 
     def _raise_error(self) -> None:
         if self._error and not is_of_store(self._error):  # such as an InputError of the bucket, where the journals are
@@ -156,7 +153,12 @@ class WriteQueue:
                     self._changed.wait_for(lambda: self._is_closed, WAITS_S[min(tries, len(WAITS_S) - 1)])
                 tries += 1
             else:
-                self._say_back()
+                if self._away:
+                    away_s = time.monotonic() - self._away_since_s
+                    self._tell(
+                        f"{self._away} is available again after {away_s:.0f} s; waiting results are being written."
+                    )
+                    self._away = ""
                 return
         with self._changed:
             self._jobs = {name: job} | self._jobs
@@ -178,12 +180,6 @@ class WriteQueue:
             self._away, self._away_since_s = what_is_away(error), time.monotonic()
             so = "writing is tried again" if self._away == DISK else "meanwhile the journals keep all results"
             self._tell(f"{self._away} is unavailable; {so} ({_line(error)}).")
-
-    def _say_back(self) -> None:
-        if self._away:
-            away_s = time.monotonic() - self._away_since_s
-            self._tell(f"{self._away} is available again after {away_s:.0f} s; waiting results are being written.")
-            self._away = ""
 
 
 def _line(error: Exception) -> str:

@@ -5,7 +5,7 @@ import hashlib
 import pkgutil
 import sys
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from importlib.util import resolve_name
 from pathlib import Path
@@ -29,6 +29,8 @@ DECLARING: Final = frozenset({"ponderay", "search_spaces"})
 """What a module imports that declares sweeps."""
 
 SWEEP: Final = "Sweep"
+PLACE: Final = (".py", "/__init__.py")
+"""How the name of a module's file ends, and that of a package's."""
 
 
 def code_version(path: str, config_type: str = "") -> str:
@@ -40,10 +42,28 @@ def code_version(path: str, config_type: str = "") -> str:
     Raises:
         InputError: if there is no module at `path`.
     """
+    return version_of(imported_sources(path, config_type.partition(":")[0]))
+
+
+def version_of(sources: Mapping[str, bytes]) -> str:
+    """The version of the code that `imported_sources` gives."""
     digest = hashlib.sha256()
-    for name, source in sorted(imported_sources(path, config_type.partition(":")[0]).items()):
+    for name, source in sorted(sources.items()):
         digest.update(f"{name}\0{len(source)}\0".encode() + source)
     return digest.hexdigest()[:12]
+
+
+def digests_of(sources: Mapping[str, bytes]) -> dict[str, str]:
+    """8 hex digits of each source that is not empty, by the name of its file, so that a user learns which one changed.
+
+    A trainable that lists its `sources` has names of files; of a module the name tells its file.
+    """
+    packages = {name.rpartition(".")[0] for name in sources}
+    files = {
+        name: name if "/" in name or name.endswith(".py") else name.replace(".", "/") + PLACE[name in packages]
+        for name in sources
+    }
+    return {files[name]: hashlib.sha256(source).hexdigest()[:8] for name, source in sources.items() if source}
 
 
 def imported_sources(path: str, config_module: str = "") -> dict[str, bytes]:

@@ -65,6 +65,10 @@ def execute(work: Work, send: Send, is_writer: bool = True, process: Mapping[str
     check_is_no_link(work.folder)
     lease = Lease(work.folder / "in_use")
     if is_writer:
+        if not lease.acquire():
+            until = time.strftime("%H:%M:%S", time.localtime(time.time() + LEFTOVER_S))
+            said = f"waits until {until} at most for {lease.holder()}, which an earlier driver has left at work on it"
+            send({"kind": "waiting", "said": said})
         try:
             lease.wait(LEFTOVER_S)
         except TimeoutError:

@@ -115,7 +115,12 @@ def in_one_line(error: Exception) -> str:
 
 def traceback_of(error: Exception) -> str:
     """The traceback of the error that is handled, without secrets; of a long one its beginning and its end."""
-    text = _without_advice(traceback.format_exc(), error)
+    text = traceback.format_exc()
+    cause: BaseException | None = error
+    while cause is not None:  # in our words where torch gives its advice, also in what led to it
+        if ADVICE in (advice := text_of(cause)):
+            text = text.replace(advice, words(cause))
+        cause = cause.__cause__ or cause.__context__
     if len(text) <= MOST_OF_TRACEBACK:
         return redacted_traceback(text)
     half = MOST_OF_TRACEBACK // 2
@@ -129,12 +134,3 @@ def _beginning(text: str, num_signs: int) -> str:
         return text
     margin = text[num_signs : num_signs + MARGIN]
     return text[:num_signs] + re.sub(r"\S+\Z", "", margin)
-
-
-def _without_advice(text: str, error: BaseException | None) -> str:
-    """The traceback `text` of `error` and of what led to it, in our words where torch gives its advice."""
-    while error is not None:
-        if ADVICE in (advice := text_of(error)):
-            text = text.replace(advice, words(error))
-        error = error.__cause__ or error.__context__
-    return text

@@ -5,7 +5,7 @@
 `ray up`; a speech sweep of five seeds in Ray Train workers and a sweep that Optuna searches are submitted. The head
 loses its power and comes up again. A laptop that knows the tracking server alone gets front, comparison and report, and
 a browser shows conditions and figures. All is equal to a run on one machine. Prints a line for each thing that was
-seen to hold.
+seen to hold. On the way nobody without token or password gets in, and neither is in any file.
 """
 
 import csv
@@ -25,17 +25,22 @@ from tests.cluster.scenario import (
     Scenario,
     all_there,
     cluster,
+    keeps_its_doors_closed,
+    leaves_no_secret,
     log_in,
     say,
     status_of,
+    tells_nobody,
     tunnel,
     up,
     wait,
 )
 
+CONDITIONS: Final = ("surprisal", "random", "always_small")
 SPEECH: Final = ("asr.demo", "--smoke", "--set", "training.num_epochs=4")
-SEEDS: Final = ("--seeds", "5")
+SEEDS: Final = ("--seeds", "5", *(word for name in CONDITIONS for word in ("--condition", name)))
 SIZE: Final = (*SEEDS, "--resource", "num_workers=1")
+NUM_REPLICATES: Final = 5 * len(CONDITIONS)
 SEARCH: Final = ("act.search_parity", "--smoke")
 TIMED: Final = ("_s", "_ms", "real_time_factor", "seconds", "_bytes")
 """Ends of the names of metrics that no two runs share."""
@@ -92,8 +97,8 @@ def loses_its_head(at: Scenario) -> None:
 def goes_on(at: Scenario) -> None:
     """The same command again continues; the whole study is there."""
     log = at.run("ponderay", "submit", *SPEECH, *SIZE, "--follow")
-    assert "20 complete, 0 failed" in log, log
-    say("the head is up again, and the same command ended the sweep: 20 complete, 0 failed")
+    assert f"{NUM_REPLICATES} complete, 0 failed" in log, log
+    say(f"the head is up again, and the same command ended the sweep: {NUM_REPLICATES} complete, 0 failed")
     log = at.run("ponderay", "submit", *SEARCH, "--follow")
     assert "0 failed" in log and "complete" in log, log
     say("a search by Optuna has ended on the cluster")
@@ -116,14 +121,14 @@ def browses(at: Scenario) -> None:
         experiment = context.request.get(url).json()["experiment"]["experiment_id"]
         page = context.new_page()
         page.goto(f"{SERVER}/#/experiments/{experiment}/runs")
-        for condition in ("surprisal", "always_small", "always_big"):
+        for condition in CONDITIONS:
             page.get_by_text(condition, exact=False).first.wait_for(timeout=60_000)
         say("the browser lists the conditions")
         found = context.request.post(
             f"{SERVER}/api/2.0/mlflow/runs/search",
             data={"experiment_ids": [experiment], "filter": "tags.`ponderay.kind` = 'replicate'"},
         ).json()["runs"]
-        assert len(found) == 20
+        assert len(found) == NUM_REPLICATES
         page.goto(f"{SERVER}/#/experiments/{experiment}/runs/{found[0]['info']['run_id']}/artifacts")
         page.get_by_text("utterance_stochastic.png").first.click(timeout=60_000)
         page.wait_for_function(
@@ -141,6 +146,8 @@ def main() -> None:
     with cluster(at):
         log_in(at)
         with tunnel():
+            keeps_its_doors_closed(at)
+            tells_nobody(at)
             loses_its_head(at)
         up(at)
         all_there(at)
@@ -153,6 +160,7 @@ def main() -> None:
             assert not differing, differing[:3]
             say("a laptop that knows the server alone has the same front, comparison and report as one machine")
             browses(at)
+        leaves_no_secret(at)
 
 
 if __name__ == "__main__":

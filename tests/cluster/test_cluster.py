@@ -29,6 +29,7 @@ def hindrance() -> str:
 
 
 @pytest.mark.cluster
+@pytest.mark.long
 def test_a_cluster_comes_up_runs_a_sweep_while_a_machine_dies_and_goes_down(workplace, capfd):
     why = hindrance()
     with capfd.disabled():

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 def test_wherever_a_replicate_is_cut_off_it_comes_to_the_same_end():
-    command = [sys.executable, "-m", "tests.faults.crash_points"]
+    command = [sys.executable, "-m", "tests.faults.crash_points", "--pairs", "20"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False, cwd=ROOT)  # noqa: S603
     assert done.returncode == 0, done.stdout + done.stderr
     print(done.stdout)

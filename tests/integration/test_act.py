@@ -17,15 +17,14 @@ from tests.integration.test_without_ray import starts
 from trainables.act.config import Evaluation
 
 pytestmark = pytest.mark.usefixtures("workplace")
-TASKS = ("parity", "logic", "addition", "sort", "text")
 
 
 def run(sweep):
     return run_here(sweep, read_settings(), Console(quiet=True), accept_code=False).replicates
 
 
-@pytest.mark.parametrize("task", (*TASKS[:-1], pytest.param(TASKS[-1], marks=pytest.mark.slow)))
-def test_a_replicate_of_every_task_leaves_metrics_tables_and_figures(task):
+@pytest.mark.parametrize("task", ["sort", pytest.param("text", marks=pytest.mark.slow)])
+def test_a_replicate_of_a_task_leaves_metrics_tables_and_figures(task):
     sweep = find_sweep(f"act.fixed_updates_{task}", smoke=True).only("budget=2", 1)
     (replicate,) = run(sweep)
     assert replicate.state == "complete", replicate.error

@@ -290,7 +290,6 @@ def test_a_disk_that_does_not_answer_as_a_replicate_ends_leaves_none_without_num
     assert (run.info.status, len(client.get_metric_history(run.info.run_id, "total"))) == ("FINISHED", 4)
 
 
-@pytest.mark.every_store
 def test_a_run_that_is_deleted_by_hand_at_its_end_is_made_again_by_the_next_driver(workplace, monkeypatch):
     """Its condition does not say meanwhile that it is complete."""
     finish, open_run, deleted, struck = Tracking.finish, Tracking.open_run, set(), []

@@ -49,27 +49,26 @@ def test_the_file_has_what_each_replicate_reported_by_its_journal(study, monkeyp
         assert len(steps) == 4 and kept[f"{one.condition} seed {one.seed}"].curves["total"] == steps
 
 
-@pytest.mark.parametrize("lacking", ["file", "line", "end of line", "flipped", "other code"])
-def test_what_the_file_lacks_is_made_of_the_journals_and_written_by_the_next_driver(study, monkeypatch, lacking):
+def test_what_the_file_lacks_is_made_of_the_journals_and_written_by_the_next_driver(study, monkeypatch):
     whole, file = found(study), FOLDER / CURVE_FILE
     content = file.read_bytes()
-    match lacking:
-        case "file":
-            file.unlink()
-        case "line":
-            file.write_bytes(content[: content.rindex(b"\n{")])
-        case "end of line":
-            file.write_bytes(content[:-20])
-        case "flipped":
-            file.write_bytes(content.replace(b'"values": {"total": [', b'"values": {"total": [1', 1))
-        case "other code":
-            file.write_bytes(content.replace(study.replicates[0].code_version.encode(), b"0123", 1))
-    with monkeypatch.context() as patch:
-        only_by(patch, "_of_copy", "_of_journals")
-        assert found(study) == whole
-    run_quietly(tiny(CONDITIONS | {"c": {"x": 0.75}}))
-    only_by(monkeypatch)
-    assert found(study) == whole
+    lacking = {
+        "a line": content[: content.rindex(b"\n{")],
+        "the end of a line": content[:-20],
+        "a digit": content.replace(b'"total": [', b'"total": [1', 1),
+        "what its code was": content.replace(study.replicates[0].code_version.encode(), b"0123", 1),
+        "all": b"",
+    }
+    for what, damaged in lacking.items():
+        assert damaged != content
+        file.write_bytes(damaged) if damaged else file.unlink()
+        with monkeypatch.context() as patch:
+            only_by(patch, "_of_copy", "_of_journals")
+            assert found(study) == whole, what
+        run_quietly(tiny(CONDITIONS | {"c": {"x": 0.75}}))
+        with monkeypatch.context() as patch:
+            only_by(patch)
+            assert found(study) == whole, what
 
 
 def test_without_file_and_journals_mlflows_runs_have_them(study):

@@ -82,7 +82,6 @@ def test_a_metric_of_the_trainable_takes_the_place_of_the_checkpoints_step(workp
     assert replicate.metrics["checkpoint_step@plain"] == 77.0
 
 
-@pytest.mark.every_store
 def test_another_base_or_objective_is_another_search(workplace):
     run_quietly(searched(2))
     assert run_quietly(searched(2).with_values({"num_epochs": 2})).num_failed == 0
@@ -91,7 +90,6 @@ def test_another_base_or_objective_is_another_search(workplace):
     assert {trial.state.name for study in studies() for trial in study.trials} == {"COMPLETE"}
 
 
-@pytest.mark.every_store
 def test_a_trial_that_was_half_drawn_is_not_trained(workplace):
     space = {"x": Real(0.1, 1.0), "first.level": Real(0.1, 1.0)}
     sweep = tiny((), "tiny.search", search=Search(space, num_trials=1), seeds=(1,))
@@ -168,7 +166,6 @@ def test_a_prerequisite_that_other_code_has_made_meanwhile_is_refused(workplace,
         run_quietly(tiny({"a": {}}, seeds=(1,)))
 
 
-@pytest.mark.every_store
 def test_a_run_that_was_removed_from_the_store_for_good_is_made_again(workplace):
     run_quietly(tiny({"a": {}}, seeds=(1,)))
     client = Tracking(read_settings())._client
@@ -181,7 +178,6 @@ def test_a_run_that_was_removed_from_the_store_for_good_is_made_again(workplace)
     assert set(starts().values()) == {1}
 
 
-@pytest.mark.every_store
 def test_a_driver_that_has_lost_its_lease_writes_no_more(workplace, monkeypatch):
     """Another one has completed the sweep meanwhile."""
     from orchestrator.worker import execute as worker

@@ -230,7 +230,10 @@ def check_worker(head: Head, pid: int) -> None:
     assert environment["OMP_NUM_THREADS"] == "1"
 
 
-@pytest.mark.parametrize(("named", "study"), [("toy.py:toy", "of_file"), ("installed", "of_package")])
+@pytest.mark.parametrize(
+    ("named", "study"),
+    [("toy.py:toy", "of_file"), pytest.param("installed", "of_package", marks=pytest.mark.long)],
+)
 def test_a_sweep_of_ones_own_travels_with_its_code(head, tmp_path, named, study):
     source = PLAIN.replace('name="toy"', f'name="{study}"').replace("seeds=(1, 2, 3)", "seeds=(1,)")
     package = source.replace("import ponderay", "import ponderay\n\nfrom mylab.parts.rate import RATE", 1)

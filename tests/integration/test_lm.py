@@ -11,7 +11,7 @@ from orchestrator.cli.main import app
 from orchestrator.environment.settings import read_settings
 from orchestrator.report.analysis import Question
 from orchestrator.run import run_here
-from orchestrator.scheduler.item_errors import with_items
+from orchestrator.scheduler.kept_checkpoint import with_items
 from orchestrator.tracking.client import Tracking
 from search_spaces.find import find_sweep
 from search_spaces.lm_equal_cost import evaluations
@@ -32,11 +32,11 @@ def invoke(*arguments):
     ("sweep", "condition"),
     [
         pytest.param("step_size", "surprisal,step=5", marks=pytest.mark.slow),
-        ("samples", "mc_dropout,moments"),
+        pytest.param("samples", "mc_dropout,moments", marks=pytest.mark.slow),
         pytest.param("dynamic_step", "surprisal,lipschitz", marks=pytest.mark.slow),
         pytest.param("signals", "ensemble,released", marks=pytest.mark.slow),
         ("laptop", "eq44,step=1"),
-        ("converged", "inject"),
+        pytest.param("converged", "inject", marks=pytest.mark.slow),
     ],
 )
 def test_a_replicate_of_every_sweep_leaves_metrics_tables_and_figures(sweep, condition):

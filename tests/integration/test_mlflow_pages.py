@@ -25,7 +25,7 @@ from tests.orchestrator.driven import DESCRIPTION, Driven, drive, new_settings
 from tests.waiting import until
 
 NOISE = (
-    '<g> attribute transform: Expected number, "translate(NaN',  # a chart drawn before the page gave it a place
+    "> attribute ",  # of <g>, <path> or <rect>: a chart drawn before the page gave it a place, or a size
     "Failed to load resource",  # which, says NOT_FOUND
     "ResizeObserver loop completed with undelivered notifications",
 )
@@ -152,6 +152,16 @@ def test_the_table_of_conditions_shows_means_and_bounds_best_first(page, pages):
         cost = {"better": "0.75", "good": "0.5"}[condition]
         assert rows[condition]["metrics.`cost/plain`"] == rows[condition]["params.`x`"] == cost
     assert rows["bad"]["metrics.`error/plain`"] == "-"
+
+
+def test_the_servers_own_address_shows_the_sweeps_first_and_neither_language_models_nor_the_assistant(page, pages):
+    page.page.goto(pages.address)
+    names = page.page.locator("[role=row] a[href*='#/experiments/']")
+    names.filter(has_text="tiny.pages").wait_for()
+    assert sorted(names.all_inner_texts()[:2]) == ["tiny.pages", "tiny.script"]
+    assert page.page.get_by_text("Welcome to MLflow").count() == 0
+    page.page.reload()  # a page that the browser knows is whole too
+    names.filter(has_text="tiny.pages").wait_for()
 
 
 def test_failures_say_why(page, pages):

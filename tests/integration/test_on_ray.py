@@ -175,15 +175,6 @@ def test_a_search_is_drawn_and_told_under_ray():
     assert len({r.condition for r in outcome.replicates}) == 4
 
 
-def test_an_objective_that_is_not_reported_fails_its_replicates_by_name_and_ends_the_search():
-    """Which would else go on for ever."""
-    sweep = searched(num_trials=2)
-    outcome = run_with_ray(replace(sweep, objectives=(Objective("misspelt"),)))
-    assert {replicate.state for replicate in outcome.replicates} == {"failed"}
-    assert all("'misspelt' is not among what" in replicate.error for replicate in outcome.replicates)
-    assert "RUNNING" not in statuses(sweep.name).values()
-
-
 def test_what_can_never_fit_is_refused_before_it_starts():
     with pytest.raises(RefusedError, match="needs 16 CPUs"):
         run_with_ray(tiny((Condition("huge", {}, Resources(num_workers=16)),)))

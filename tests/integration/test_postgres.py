@@ -183,6 +183,7 @@ def test_connections_that_are_cut_again_and_again_lose_and_double_nothing(databa
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_database_that_crashes_behind_a_tracking_server_gets_everything(databases, tmp_path, monkeypatch):
     port = free_port()
     command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]

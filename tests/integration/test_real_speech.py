@@ -50,6 +50,7 @@ def test_a_recogniser_learns_from_real_speech_and_is_tested_on_other_speakers(wo
     assert 0.3 < replicate.metrics["routing_rate@stochastic"] < 0.7
 
 
+IN_CI = ("asr.table2_timit", "asr.controller_bias", "asr.budget", "asr.ar_encoder", "asr.joint_training")
 STUDIES = [
     ("asr.table2_timit", "learned_released"),
     ("asr.table2_mini_librispeech", "learned"),
@@ -79,7 +80,10 @@ def shared_runs(tmp_path_factory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.data
-@pytest.mark.parametrize(("name", "condition"), STUDIES)
+@pytest.mark.parametrize(
+    ("name", "condition"),
+    [pytest.param(*one, marks=() if one[0] in IN_CI else pytest.mark.long) for one in STUDIES],
+)
 def test_a_replicate_of_every_study_runs_on_real_speech(
     workplace, real_data, shared_runs, monkeypatch, name, condition
 ):

@@ -62,9 +62,10 @@ def drawn(search: Search, **changes):
 
 @pytest.mark.parametrize("sampler", ["random", "qmc", "tpe", "nsga2", "gp"])
 def test_every_sampler_draws_other_points_and_hears_of_them(workplace, sampler):
-    trials = drawn(Search({"x": Real(0.1, 1.0)}, num_trials=12, sampler=sampler))
-    assert [trial.state.name for trial in trials] == ["COMPLETE"] * 12
-    assert len({trial.params["x"] for trial in trials}) == 12
+    number = 12 if sampler in ("tpe", "gp") else 4  # the first ten of these two are random
+    trials = drawn(Search({"x": Real(0.1, 1.0)}, num_trials=number, sampler=sampler))
+    assert [trial.state.name for trial in trials] == ["COMPLETE"] * number
+    assert len({trial.params["x"] for trial in trials}) == number
 
 
 def test_a_grid_draws_each_point_once_and_ends(workplace):
@@ -80,7 +81,6 @@ def test_a_grid_lists_no_real_numbers():
         tiny((), search=Search({"x": Real(0.1, 1.0)}, num_trials=3, sampler="grid"))
 
 
-@pytest.mark.every_store
 def test_optuna_hears_how_far_a_constraint_is_missed(workplace):
     search = Search({"x": Real(0.1, 1.0)}, num_trials=8, constraints=(Constraint("cost", 0.5),))
     trials = drawn(search)

@@ -56,7 +56,8 @@ def test_settings_are_recorded_and_read_by_both_readers(workplace, reads):
     run_quietly(sweep(seeds=(1,)).with_values({"num_epochs": 2} | LEVEL))
     study = reads("tiny.sweep")
     assert study.conditions == ("a", "b", "a,level=0.25,num_epochs=2", "b,level=0.25,num_epochs=2")
-    assert study.settings == {key: {"first.level": "0.25", "num_epochs": "2"} for key in study.conditions[2:]}
+    changed = {key: {"first.level": "0.25", "num_epochs": "2"} for key in study.conditions[2:]}
+    assert study.settings == {"a": {}, "b": {}} | changed
 
 
 def test_the_same_settings_in_another_order_are_the_same_replicates(workplace):

@@ -81,7 +81,6 @@ def test_the_same_sweep_again_repeats_nothing(workplace):
     ]
 
 
-@pytest.mark.every_store
 def test_more_seeds_conditions_and_evaluations_extend_it(workplace):
     run_quietly(tiny({"a": {}}))
     run_quietly(tiny({"a": {}, "b": {"x": 0.25}}, seeds=(1, 2, 3)))
@@ -124,7 +123,6 @@ def test_another_setting_under_an_evaluations_name_is_refused(workplace, monkeyp
         run_quietly(tiny({"a": changed}, seeds=(1,)))
 
 
-@pytest.mark.every_store
 def test_a_nan_and_an_exception_fail_their_replicates_only(workplace):
     sweep = tiny({"nan": {"nan_at": 3}, "raises": {"raise_at": 2}, "good": {}}, seeds=(1,))
     outcome = run_quietly(sweep)
@@ -262,7 +260,6 @@ def test_optuna_hears_of_a_failed_condition_as_failed(workplace):
     assert states == [optuna.trial.TrialState.FAIL] * 2
 
 
-@pytest.mark.every_store
 def test_a_search_stops_at_an_input_that_may_be_mended_and_then_goes_on(workplace):
     import optuna
 

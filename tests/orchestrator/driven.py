@@ -50,6 +50,7 @@ def drive(sweep: Any, settings: Settings) -> Driven:
 
 def new_settings(folder: Path) -> Settings:
     """Settings with an empty store in `folder`."""
+    folder.mkdir(exist_ok=True)
     (folder / "mlflow.db").write_bytes(empty_store())
     return Settings(folder, f"sqlite:///{folder / 'mlflow.db'}")
 

@@ -4,8 +4,8 @@ import pytest
 
 from search_spaces.asr import SWEEPS
 from search_spaces.claim import NumberClaim, Place, StatementClaim, TrendClaim
+from search_spaces.claim_file import claims_of
 from search_spaces.find import find_sweep
-from search_spaces.find_claims import claims_of
 from search_spaces.sources import claims_in
 from trainables.config import flatten
 

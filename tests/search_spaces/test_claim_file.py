@@ -24,7 +24,7 @@ from search_spaces.claim import (
     StatementClaim,
     TrendClaim,
 )
-from search_spaces.find_claims import claims_of
+from search_spaces.claim_file import claims_of
 from search_spaces.sweep import Sweep
 from tests.integration.sweeps import tiny
 from tests.orchestrator.recorded import replicate

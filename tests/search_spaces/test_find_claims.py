@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from search_spaces.claim import Place, Published, Setting, Source, StatementClaim
+from search_spaces.claim_file import claims_of
 from search_spaces.find import find_sweep
-from search_spaces.find_claims import claims_of
 from tests.integration.sweeps import tiny
 from trainables.errors import InputError
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from search_spaces.comparable import can_answer
+from search_spaces.claim_file import claims_of
 from search_spaces.find import find_sweep
-from search_spaces.find_claims import claims_of
+from search_spaces.sources import can_answer
 from trainables.config import flatten
 
 

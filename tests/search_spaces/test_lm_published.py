@@ -5,8 +5,8 @@ import math
 import pytest
 
 from search_spaces.claim import NumberClaim, Place, StatementClaim, TrendClaim
+from search_spaces.claim_file import claims_of
 from search_spaces.find import find_sweep
-from search_spaces.find_claims import claims_of
 
 
 def perplexity(condition: str, evaluation: str = "test") -> Place:

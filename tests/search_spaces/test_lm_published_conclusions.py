@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from search_spaces.claim import JointClaim, Place
+from search_spaces.claim_file import claims_of
 from search_spaces.find import find_sweep
-from search_spaces.find_claims import claims_of
 
 
 def perplexity(condition: str) -> Place:

@@ -1,7 +1,9 @@
 """Secrets in commands, settings and free text become ***; what is none stays as it is."""
 
+import os
 import re
 import subprocess
+from collections import UserDict
 from pathlib import Path
 
 import pytest
@@ -237,3 +239,14 @@ def test_what_is_recorded_of_the_command_and_of_changes_has_no_secrets(monkeypat
         assert checkout.git_diff() == "+password = ***"
     finally:
         checkout.git_diff.cache_clear()
+
+
+def test_a_variable_that_another_thread_takes_away_meanwhile_is_none(monkeypatch):
+    """As the driver's thread takes MLFLOW_TRACKING_URI from a trainable while another one writes to MLflow."""
+
+    class Changing(UserDict):
+        def __iter__(self):
+            return iter([*self.data, "TAKEN_AWAY"])
+
+    monkeypatch.setattr(os, "environ", Changing({"API_KEY": "hunter2hunter2"}))
+    assert redacted_text("with hunter2hunter2") == "with ***"

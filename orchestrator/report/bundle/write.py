@@ -53,9 +53,6 @@ NAME: Final = re.compile(r"(tables/[A-Za-z0-9_][\w.\-]{0,99}\.csv|diffs/[A-Za-z0
 PACKAGES: Final = ("ponderay", "numpy", "scipy", "moocore", "optuna", "scikit-learn")
 """What the numbers in tables depend on."""
 
-WRITERS: Final = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
-"""The writers of each table's files, by their endings."""
-
 _TIME: Final = (1980, 1, 1, 0, 0, 0)
 _README: Final = """\
 A bundle of Ponderay: the results of one sweep, and everything that its report was made of.
@@ -156,15 +153,29 @@ def write_bundle(
         partial.unlink(missing_ok=True)
 
 
-def write_files(folder: Path, sweep: str, page: str, tables: Sequence[Table]) -> tuple[Path, ...]:
+def write_files(
+    folder: Path, sweep: str, page: str, tables: Sequence[Table], latex_columns: Sequence[str] = ()
+) -> tuple[Path, ...]:
     """Writes `SWEEP.report.html` and each table as Markdown, LaTeX and CSV into `folder`; returns them, the page first.
 
     Files of an earlier report are replaced. Nobody sets a table without rows, so there is no LaTeX of one.
+
+    Args:
+        latex_columns: as `to_latex` takes them.
+
+    Raises:
+        InputError: if no table has one of them.
     """
+    known = {name for table in tables for column in table.as_printed() for name in column.names}
+    if unknown := [name for name in latex_columns if name not in known]:
+        there = ", ".join(dict.fromkeys(column.names[1] for table in tables for column in table.printed))
+        raise InputError(f"--columns must name columns of the tables, which are {there}; not {unknown[0]!r}.")
     contents = {f"{safe_name(sweep)}.report.html": page}
     for table in tables:
-        endings = [ending for ending in WRITERS if table.rows or ending != "tex"]
-        contents |= {f"{safe_name(table.name)}.{ending}": WRITERS[ending](table) for ending in endings}
+        contents[f"{safe_name(table.name)}.md"] = to_markdown(table)
+        if table.rows:
+            contents[f"{safe_name(table.name)}.tex"] = to_latex(table, latex_columns)
+        contents[f"{safe_name(table.name)}.csv"] = to_csv(table)
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         (folder / name).write_bytes(to_bytes(content))

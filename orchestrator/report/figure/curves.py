@@ -11,9 +11,8 @@ from orchestrator.report.figure.axis import Area, Axis
 from orchestrator.report.numerals import between, decimals, fixed
 from orchestrator.results.curves import Curve
 from orchestrator.statistics import student
-from orchestrator.statistics.intervals import Interval
 from orchestrator.statistics.subsample import subsample
-from orchestrator.statistics.summary import Summary
+from orchestrator.statistics.summary import Interval, Summary
 
 AREA: Final = Area(420, 280, 56, 408, 12, 236)
 MAX_STEPS: Final = 150

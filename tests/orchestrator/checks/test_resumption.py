@@ -55,33 +55,27 @@ KEEPS = PLAIN.replace(
         loss = 2.0
     for step in""",
 )
-FORGETS = PLAIN.replace("rng.setstate(", "tuple(")
+FORGETS_AND_KEEPS = KEEPS.replace("rng.setstate(", "tuple(")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("source", "code", "said"),
+    ("source", "said"),
     [
         (
-            PLAIN,
-            0,
+            FORGETS_AND_KEEPS,
             (
-                "independent of what ran before (behind width=8 seed 1) ok: the values of 2 metrics at 4 steps",
-                "resumed (killed after step 2) ok: the values of 2 metrics at 4 steps are equal in all digits",
+                "independent of what ran before (behind width=8 seed 1) differs in 4 of 8 numbers, first loss at step",
+                "resumed (killed after step 2) differs in 2 of 8 numbers, first loss at step 3",
             ),
         ),
-        (
-            KEEPS,
-            1,
-            ("independent of what ran before (behind width=8 seed 1) differs in 4 of 8 numbers, first loss at step",),
-        ),
-        (NOISY, 1, ("repeated differs in 4 of 8 numbers, first loss at step 1",)),
-        (FORGETS, 1, ("resumed (killed after step 2) differs in 2 of 8 numbers, first loss at step 3",)),
+        (NOISY, ("repeated differs in 4 of 8 numbers, first loss at step 1",)),
     ],
-    ids=["good", "keeps a file", "noisy", "forgets its random stream"],
+    ids=["forgets its random stream and keeps a file", "noisy"],
 )
-def test_a_replicate_is_tried_again_and_behind_another_and_killed_and_resumed(tmp_path, source, code, said):
+def test_a_replicate_is_tried_again_and_behind_another_and_killed_and_resumed(tmp_path, source, said):
+    """One whose digits are the same is checked in the page about models of one's own, and in the examples."""
     found = ponderay(write(tmp_path, source), "check", "toy.py:toy")
-    assert found.returncode == code and all(text in found.stdout for text in said), found
+    assert found.returncode == 1 and all(text in found.stdout for text in said), found
     assert "contract ok: toy, 2 conditions" in found.stdout
     assert not (tmp_path / "runs").exists(), "nothing is recorded"

@@ -60,11 +60,12 @@ def test_what_would_run_is_said_and_planned_without_an_engine(workplace):
     assert loaded_by_all(*said, *(["plan", sweep] for sweep in planned)).isdisjoint(ENGINES | {"matplotlib", "pandas"})
 
 
-@pytest.mark.parametrize("output", ["table", "json"])
-def test_the_status_of_a_study_in_a_local_store_is_read_without_an_engine(workplace, output):
+def test_a_study_in_a_local_store_is_read_without_an_engine_and_reported_with_mlflow_alone_which_stores_it(workplace):
     (workplace / "runs").mkdir()
-    drive(tiny({"a": {}}), new_settings(workplace / "runs"))
-    assert loaded_by("status", "tiny.sweep", "--format", output).isdisjoint(ENGINES)
+    drive(tiny({"a": {}, "b": {"x": 0.75}}), new_settings(workplace / "runs"))
+    status = [("status", "tiny.sweep", "--format", output) for output in ("table", "json")]
+    assert loaded_by_all(*status).isdisjoint(ENGINES)
+    assert loaded_by("report", "tiny.sweep") & ENGINES == {"mlflow"}
 
 
 def test_what_is_refused_is_refused_without_an_engine(workplace):
@@ -96,12 +97,6 @@ def test_a_machine_without_a_card_is_examined_without_an_engine(workplace, monke
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setenv("HOME", str(workplace))
     assert loaded_by("doctor", "asr.demo").isdisjoint({"torch", "mlflow", "optuna"})
-
-
-def test_a_report_is_written_without_an_engine_but_mlflow_which_stores_it(workplace):
-    (workplace / "runs").mkdir()
-    drive(tiny({"a": {}, "b": {"x": 0.75}}), new_settings(workplace / "runs"))
-    assert loaded_by("report", "tiny.sweep") & ENGINES == {"mlflow"}
 
 
 def test_a_store_that_answers_is_examined_without_mlflow(workplace, monkeypatch):

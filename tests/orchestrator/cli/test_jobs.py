@@ -112,10 +112,12 @@ MANIFEST = ["asr.demo", "--kubernetes", "--dry-run", "--image", "lab/ponderay:1"
         (["asr.nothing"], "There is no sweep 'asr.nothing'"),
         (["asr.demo", "--set", "network.depth=3"], "`network.depth` is not a config path"),
         (["asr.demo", "--env", "AWS_SECRET_ACCESS_KEY=x"], "looks like a secret"),
-        (["asr.demo", "--kubernetes"], "--dry-run --image IMAGE | kubectl apply -f -"),
+        (["asr.demo", "--kubernetes", "--image", "x"], "--dry-run --image IMAGE | kubectl apply -f -"),
+        (["asr.demo", "--kubernetes", "--dry-run"], "--kubernetes needs --image IMAGE"),
         (["asr.demo", "--dry-run", "--image", "x"], "Ponderay only prints the manifest for Kubernetes"),
         (["asr.demo", "--dry-run"], "--dry-run prints what --slurm or --kubernetes would send; name one of them."),
         (["asr.demo", "--worker-gpus", "0"], "Ponderay only prints the manifest for Kubernetes"),
+        (["asr.demo", "--dry-run", "--toleration", "spot"], "Ponderay only prints the manifest for Kubernetes"),
         ([*MANIFEST, "--follow"], "without --address and --follow"),
         ([*MANIFEST, "--address", "http://head:1"], "without --address and --follow"),
         (["asr.demo", "--nodes", "2"], "--nodes and --sbatch go with --slurm"),
@@ -179,7 +181,7 @@ def test_jobs_lists_ponderays_only(cluster):
         }
     ]  # fmt: skip
     said = call("jobs").stdout
-    assert "asr.demo.smoke-2" in said and "raysubmit_x" not in said
+    assert "│ asr.demo.smoke-2 │ asr.demo.smoke │ STOPPED │" in said and "raysubmit_x" not in said
     assert said.splitlines()[-1] == "Other jobs of this cluster, not from Ponderay: 1"
 
 

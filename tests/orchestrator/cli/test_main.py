@@ -236,7 +236,7 @@ loud = ponderay.Sweep(
     [
         ("show", "loud.py:loud"),
         ("sweeps", "loud.py"),
-        ("check", "loud.py:loud"),
+        pytest.param(("check", "loud.py:loud"), marks=pytest.mark.slow),  # which trains it again and again
         ("sho\u202ew",),
         ("show", "asr.demo", "--\u202ex"),
         ("show", "asr.demo", "more\x1b[2J"),

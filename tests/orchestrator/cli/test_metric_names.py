@@ -64,7 +64,7 @@ PARTS = {
         "evaluate": EVALUATE,
     },
 }
-pytestmark = pytest.mark.slow  # three sweeps of nine replicates, and three of twenty trials
+pytestmark = pytest.mark.slow  # three sweeps of nine replicates, and one of twenty trials
 GRID = 'seeds=(1, 2, 3), conditions=ponderay.grid({"rate": [0.25, 0.5, 1.0]}), reference="rate=1"'
 SEARCH = 'seeds=(1,), search=ponderay.Search({"rate": ponderay.Real(0.1, 1.0)}, num_trials=20, sampler="random")'
 
@@ -121,6 +121,7 @@ def test_every_command_finds_the_objectives(place, workplace):
     call("verify", "whole.zip")
 
 
+@pytest.mark.parametrize("place", ["listed"], indirect=True)
 def test_a_search_is_told_of_the_objectives(place, workplace):
     """The one parameter is all that matters for each."""
     sweep = place("search", SEARCH)

@@ -119,7 +119,7 @@ def test_people_are_shown_front_summary_verdicts_and_warnings(stored):
 def test_a_verdict_has_a_line_and_one_reason_for_several_claims_is_said_once(stored, monkeypatch):
     from orchestrator.published.verdict import Finding, Verdict
     from orchestrator.report import answers
-    from orchestrator.statistics.intervals import NONE
+    from orchestrator.statistics.summary import NONE
     from search_spaces.claim import Place, Setting, Source, StatementClaim
 
     place, source, setting = Place("surprisal", "per"), Source("A paper", "Table 2"), Setting("anywhere")
@@ -220,6 +220,16 @@ def test_the_folder_and_the_bundle_go_where_they_are_asked_to(stored):
     with zipfile.ZipFile("there/it.zip") as archive:
         assert archive.read("report.html") == Path("here/it/asr.demo.report.html").read_bytes()
     assert not Path("runs/reports").exists()
+
+
+def test_latex_tables_have_the_columns_that_are_asked_for(stored):
+    call("report", "asr.demo", "--output", "out", "--columns", "condition, per")
+    table = Path("out/asr.demo.conditions.tex").read_text()
+    assert r"condition & per (min) \\" in table and "seed" in Path("out/asr.demo.replicates.csv").read_text()
+    refused = call("report", "asr.demo", "--columns", "perr")
+    assert re.match(
+        r"--columns must name columns of the tables, which are condition, per, .*; not 'perr'\.", str(refused.exception)
+    )
 
 
 def test_places_that_cannot_be_written_are_refused_before_any_work(stored, monkeypatch):

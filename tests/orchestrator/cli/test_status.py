@@ -125,7 +125,7 @@ def test_of_a_driver_elsewhere_that_is_silent_the_clock_is_told(store, printed):
     store.write([replicate("a", 1, state="running")], revision=1)
     hold(store, "process 7 on node3", "another boot", 7, "1", f"9 {time.time_ns() // 1_000_000 - 600_000}")
     shown = printed(status)
-    assert "│ running │" in shown
+    assert "│ silent │" in shown and "1 silent;" in shown
     assert (
         "By its clock process 7 on node3, which runs the sweep, gave its last heartbeat 10 min ago; if it is gone, "
         "`ponderay run asr.demo` continues.\n"
@@ -197,9 +197,12 @@ def test_what_lies_on_another_machine_is_not_called_nothing(store, printed):
 
 
 def test_what_was_stopped_before_its_first_report_lies_nowhere(store, printed):
-    store.write([replicate("a", 1), replicate("a", 2, state="stopped", metrics={})], revision=1)
-    Path("runs/replicates/asr.demo/a/1").mkdir(parents=True)
-    assert "elsewhere" not in printed(status)
+    never, away = ("stopped", "", 1), ("running", "node3", 2)
+    for state, host, revision in (never, away):
+        started = replicate("a", 2, state=state, metrics={}, host=host)
+        store.write([replicate("a", 1), started], revision=revision)
+        Path("runs/replicates/asr.demo/a/1").mkdir(parents=True, exist_ok=True)
+        assert ("of 1 of 2 replicates are elsewhere" in printed(status)) == bool(host)
 
 
 @pytest.mark.parametrize("width", [80, 60])

@@ -1,11 +1,17 @@
 """`status` on what a driver has left: only what was begun, and the command that goes on with it."""
 
+import socket
 import sys
 
 import pytest
+from rich.console import Console
 
 from orchestrator.cli.status import status
+from orchestrator.console.errors import RefusedError
+from orchestrator.environment.settings import Settings
+from orchestrator.run import run_here
 from orchestrator.scheduler.scheduler import Scheduler
+from orchestrator.tracking import checkout
 from orchestrator.tracking.load import load_study
 from orchestrator.worker import execute as worker
 from tests.integration.sweeps import tiny
@@ -42,6 +48,7 @@ def test_it_is_continued_by_the_command_with_which_it_was_begun(settings, printe
     assert "What is stopped waits" in (shown := printed(status, name="tiny.left"))
     assert "`ponderay run sweeps.py:left --set sleep_s=0 --condition b` continues it.\n" in shown
     stop(settings, "run", "sweeps.py:left")
+    assert "\n4 left: 2 stopped, 2 not begun.\n" in printed(status, name="tiny.left")
     assert (
         "`ponderay run sweeps.py:left --set sleep_s=0 --condition b` and `ponderay run sweeps.py:left` continue it.\n"
     ) in printed(status, name="tiny.left")
@@ -67,3 +74,16 @@ def test_what_was_handed_out_and_never_started_is_not_said_to_run(settings, monk
         drive(SWEEP, settings)
     found = load_study("tiny.left", settings).replicates
     assert [(one.condition, one.seed, one.state) for one in found] == [("a", 1, "complete")]
+
+
+def test_what_a_cluster_has_begun_is_not_trained_anew_elsewhere(settings, monkeypatch):
+    """A laptop sees the store and not the folder of the checkpoints."""
+    laptop = Settings(settings.runs.parent / "laptop", settings.tracking_uri)
+    monkeypatch.setattr(socket, "gethostname", lambda: "node3")
+    monkeypatch.setattr(checkout, "command", lambda: "python -m orchestrator run tiny.left --seeds 2")
+    stop(settings)
+    monkeypatch.setattr(socket, "gethostname", lambda: "laptop")
+    said = r"a seed 1 was last trained on node3, .* not in .*laptop.* `ponderay submit tiny.left --seeds 2` continues"
+    with pytest.raises(RefusedError, match=said):
+        drive(SWEEP, laptop)
+    assert run_here(SWEEP, laptop, Console(quiet=True), is_anew=True).num_failed == 0

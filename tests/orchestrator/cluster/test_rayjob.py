@@ -122,6 +122,24 @@ def test_a_claim_is_mounted_where_runs_are_kept():
     assert '"persistentVolumeClaim": {"claimName": "shared"}' in json.dumps(job)
 
 
+def test_pods_have_the_account_the_secret_and_the_tolerations_that_were_given():
+    pods = Pods("x", 1, 1, 1, None, "trainer", "registry", ("lab/team=speech", "spot"))
+    job = ray_job(Submission("asr.demo", "run", ON_BUCKET | {"AWS_ENDPOINT_URL": "http://minio:9000"}), pods)
+    VALIDATOR.validate(job)
+    cluster = job["spec"]["rayClusterSpec"]
+    for group, is_worker in ((cluster["headGroupSpec"], False), (cluster["workerGroupSpecs"][0], True)):
+        spec = group["template"]["spec"]
+        assert spec["serviceAccountName"] == "trainer" and spec["imagePullSecrets"] == [{"name": "registry"}]
+        assert spec["tolerations"] == [
+            {"key": "lab/team", "operator": "Equal", "value": "speech"},
+            {"key": "spot", "operator": "Exists"},
+            *([{"key": "nvidia.com/gpu", "operator": "Exists"}] if is_worker else []),
+        ]
+        assert {"name": "AWS_ENDPOINT_URL", "value": "http://minio:9000"} in spec["containers"][0]["env"]
+    with pytest.raises(InputError, match="--toleration must be KEY or KEY=VALUE"):
+        ray_job(Submission("asr.demo", "run", ON_BUCKET), Pods("x", 1, 1, 0, None, tolerations=("a b",)))
+
+
 NO_BUCKET = ON_BUCKET | {"PONDERAY_STORAGE": "/mnt/runs"}
 
 
@@ -140,8 +158,9 @@ def test_results_need_a_place_that_outlives_the_pods(variables, claim):
 
 
 def test_a_pods_own_loopback_keeps_no_records():
-    with pytest.raises(InputError, match="its records need a server"):
-        manifest(ON_BUCKET | {"PONDERAY_TRACKING_URI": "http://127.0.0.1:5000"})
+    for claim in (None, "shared"):
+        with pytest.raises(InputError, match=r"an address that a pod reaches, but http.* is loopback"):
+            manifest(ON_BUCKET | {"PONDERAY_TRACKING_URI": "http://127.0.0.1:5000"}, claim)
 
 
 def test_variables_that_kubernetes_would_not_read_are_refused():

@@ -77,6 +77,8 @@ def test_memory_is_named_once(workplace, name):
         ("nodes=3", r"`--sbatch nodes` cannot be set, .* Give the number of nodes by --nodes\."),
         ("array=1-3", r"depends on its own\. Leave it out\."),
         ("signal=USR1", r"depends on its own\. Leave it out\."),
+        ("tiem=5", r"sbatch has no option 'tiem'; there are time, .* the nearest is 'time'\. One of a plugin"),
+        ("wrap=x", "sbatch has no option 'wrap'"),
         ("comment=a\nscancel", "must be one line without quotes"),
         ('comment="a', "must be one line without quotes"),
     ],
@@ -130,6 +132,14 @@ def test_settings_of_this_shell_go_into_the_file_and_secrets_do_not(workplace, m
     monkeypatch.delenv("PONDERAY_TRACKING_URI")
     done = run_job(text, workplace, "exec sleep 60", "exit 0")
     assert done.returncode != 0 and "PONDERAY_TRACKING_URI: holds a secret, so this file does not" in done.stderr
+
+
+def test_an_address_of_this_machine_alone_is_refused(workplace, monkeypatch):
+    monkeypatch.setenv("PONDERAY_TRACKING_URI", "http://127.0.0.1:5000")
+    said = r"PONDERAY_TRACKING_URI must be an address that a node of the job reaches, but http.* is loopback"
+    with pytest.raises(InputError, match=said):
+        made()
+    assert "http://head:5000" in made(variables={"PONDERAY_TRACKING_URI": "http://head:5000"})
 
 
 def test_a_named_variable_comes_before_that_of_the_shell(workplace, monkeypatch):

@@ -36,7 +36,7 @@ def test_what_was_put_is_read_by_condition_and_seed(tmp_path):
     file.close()
     found = study(tmp_path / "new" / "s")
     assert repr(found.replicates) == repr((THIRD, FIRST, SECOND))  # NaN is not equal to itself
-    assert found.settings == {"b": {"x": "1"}}
+    assert found.settings == {"a": {}, "b": {"x": "1"}}
     assert list(found.updated_ms) == ["b", "a"] and min(found.updated_ms.values()) > 1.7e12
 
 

@@ -14,7 +14,7 @@ from orchestrator.report.front_table import front_json
 from orchestrator.results.comparison import compare, compare_with_reference
 from orchestrator.results.points import points_of
 from orchestrator.results.study import Replicate, Study
-from orchestrator.statistics.warnings import BEYOND
+from orchestrator.statistics.pairwise import BEYOND
 from search_spaces.sweep import Objective
 
 pytestmark = pytest.mark.filterwarnings("error")

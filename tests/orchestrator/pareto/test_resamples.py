@@ -4,7 +4,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from orchestrator.pareto.resamples import every_resample, num_distinct, random_resamples
+from orchestrator.pareto.seed_values import every_resample, num_distinct, random_resamples
 from tests.orchestrator.pareto.made_up import every_draw
 
 

@@ -16,9 +16,8 @@ from orchestrator.published.verdict import Finding
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
 from search_spaces.claim import Claim, FrontClaim, JointClaim, NumberClaim, Place, StatementClaim, TrendClaim
-from search_spaces.comparable import can_answer
 from search_spaces.find import find_sweep
-from search_spaces.sources import all_claims
+from search_spaces.sources import all_claims, can_answer
 from tests.orchestrator.recorded import replicate
 
 NUM_SEEDS = 12

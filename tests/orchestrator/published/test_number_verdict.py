@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.published.number_verdict import number_verdict
-from orchestrator.published.verdict import Finding, Verdict
+from orchestrator.published.verdict import Finding, Verdict, number_verdict
 from search_spaces.claim import NumberClaim, Place, Published, Setting, Source
 
 

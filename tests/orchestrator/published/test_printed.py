@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from orchestrator.cli.main import app
 from orchestrator.published.printed import PrintedPair, printed_pairs
 from search_spaces.claim import NumberClaim, Place, Published, Setting, Source, StatementClaim
+from search_spaces.claim_file import claims_of
 from search_spaces.find import find_sweep, sweep_functions
-from search_spaces.find_claims import claims_of
 
 
 def pair(sweep: str, *rows: str) -> PrintedPair:

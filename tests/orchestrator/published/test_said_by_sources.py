@@ -10,8 +10,8 @@ from orchestrator.report.bundle.records import question_json, read_question
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
 from search_spaces.claim import JointClaim, NumberClaim, TrendClaim
+from search_spaces.claim_file import claims_of
 from search_spaces.find import find_sweep
-from search_spaces.find_claims import claims_of
 from tests.orchestrator.recorded import replicate
 
 OFFSETS = (0.0, 1.0, -1.0, 0.5, -0.5)

@@ -16,8 +16,7 @@ from orchestrator.results.curves import Curve
 from orchestrator.results.provenance import StudyProvenance
 from orchestrator.results.question import Question
 from orchestrator.results.study import Replicate, Study
-from orchestrator.statistics.intervals import NONE, Interval, mean_interval
-from orchestrator.statistics.summary import Summary, summarise
+from orchestrator.statistics.summary import NONE, Interval, Summary, mean_interval, summarise
 from search_spaces.claim import NumberClaim, Place, Published, Setting, Source, StatementClaim
 from search_spaces.sweep import Objective
 

@@ -11,11 +11,11 @@ import pytest
 from orchestrator.pareto.equal_cost import EqualCost
 from orchestrator.report.answer_tables import tables
 from orchestrator.report.claim_table import claim_table
-from orchestrator.report.equal_cost_table import equal_cost_sentence, equal_cost_table
+from orchestrator.report.comparison_table import equal_cost_sentence, equal_cost_table
 from orchestrator.report.numerals import MINUS
 from orchestrator.report.table import Table, to_csv, to_markdown
 from orchestrator.results.study import Replicate, Study
-from orchestrator.statistics.intervals import mean_interval
+from orchestrator.statistics.summary import mean_interval
 from search_spaces.claim import NumberClaim
 from tests.orchestrator.report.made_answers import CONDITIONS, answers_of, study_of, verdicts
 

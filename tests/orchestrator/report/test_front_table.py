@@ -12,7 +12,7 @@ from orchestrator.console.printing import to_csv
 from orchestrator.pareto.membership import Volume, uncertain_front
 from orchestrator.report.front_table import front_json, front_rows, front_sentences, front_table
 from orchestrator.results.study import Study
-from orchestrator.statistics.intervals import Interval
+from orchestrator.statistics.summary import Interval
 from search_spaces.sweep import Objective
 from tests.orchestrator.pareto.made_up import ERROR_COST, study_of
 from tests.orchestrator.recorded import replicate

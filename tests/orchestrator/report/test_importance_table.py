@@ -3,7 +3,7 @@
 from orchestrator.report.importance_table import importance_sentences, importance_table
 from orchestrator.report.page import render
 from orchestrator.report.table import to_csv
-from orchestrator.results.importance import Importance
+from orchestrator.results.trials import Importance
 from tests.orchestrator.report.made_answers import answers_of, provenance_of
 from tests.orchestrator.report.test_page import STUDY
 

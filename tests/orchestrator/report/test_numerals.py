@@ -14,8 +14,7 @@ from orchestrator.report.numerals import (
     with_interval,
     written_decimals,
 )
-from orchestrator.statistics.intervals import NONE, Interval
-from orchestrator.statistics.summary import Summary
+from orchestrator.statistics.summary import NONE, Interval, Summary
 
 
 def test_decimals_follow_the_median_standard_deviation():

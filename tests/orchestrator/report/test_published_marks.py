@@ -7,8 +7,8 @@ import pytest
 from orchestrator.report import published_marks
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
+from search_spaces.claim_file import claims_of
 from search_spaces.find import find_sweep
-from search_spaces.find_claims import claims_of
 from search_spaces.sweep import Objective
 
 

@@ -58,7 +58,7 @@ def test_with_other_data_a_driver_looks(done, monkeypatch):
 
 
 def test_with_other_code_a_driver_looks_unless_it_is_accepted(done, monkeypatch):
-    monkeypatch.setattr(task_factory, "code_version", lambda *_: "0123456789ab")
+    monkeypatch.setattr(task_factory, "version_of", lambda _: "0123456789ab")
     assert finished(SWEEP, done.settings) == ()
     assert len(finished(SWEEP, done.settings, accept_code=True)) == 6
 

@@ -1,51 +1,32 @@
 """What a driver leaves in MLflow for people: summaries, curves, descriptions with links, the machine's load."""
 
+import itertools
 import math
+import os
 import re
 import shutil
-import subprocess
-import sys
 import threading
 from functools import partial
-from pathlib import Path
 from statistics import fmean, stdev
 
 import pytest
 from mlflow import MlflowClient
 
+from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.scheduler.recorder import Recorder
 from orchestrator.tracking import names, write_queue
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.curves import load_mean_curves
 from orchestrator.tracking.load import load_study
+from tests.conftest import check_mirror
+from tests.faults.course import in_child
 from tests.integration.sweeps import tiny
 from tests.orchestrator.driven import DESCRIPTION, drive, driven, new_settings
 
-ROOT = Path(__file__).parents[3]
-KILLED = """
-import os, pathlib, sys
-from mlflow import MlflowClient
-from orchestrator.environment.settings import Settings
-from tests.integration.sweeps import tiny
-from tests.orchestrator.driven import drive
-
-nth, folder, calls = int(sys.argv[1]), pathlib.Path(sys.argv[2]), []
-
-def ending(plain):
-    def call(self, *arguments, **named):
-        calls.append(1)
-        answer = plain(self, *arguments, **named)
-        if len(calls) == nth:
-            os._exit(9)
-        return answer
-    return call
-
-for name in ("create_run", "log_param", "log_batch", "log_metric", "set_terminated"):
-    setattr(MlflowClient, name, ending(getattr(MlflowClient, name)))
-drive(tiny({"a": {}, "b": {"x": 0.75}}, seeds=(1, 2)), Settings(folder, f"sqlite:///{folder / 'mlflow.db'}"))
-"""
-"""Runs a sweep in a process that ends behind its nth write to MLflow."""
+ENDED = 9
+TWO = tiny({"a": {}, "b": {"x": 0.75}}, seeds=(1, 2))
+WRITES = ("create_run", "log_param", "log_batch", "log_metric", "set_terminated")
 
 
 def journals(study, name: str, condition: str) -> list[list[dict]]:
@@ -166,7 +147,7 @@ def test_the_load_of_the_machine_is_in_replicates_runs_only_and_changes_no_resul
 
 
 @pytest.mark.parametrize("is_done", [True, False])
-@pytest.mark.parametrize("call", ["create_run", "log_param", "log_batch", "log_metric", "set_terminated"])
+@pytest.mark.parametrize("call", WRITES)
 def test_what_a_broken_connection_took_back_is_written_again(tmp_path, monkeypatch, call, is_done):
     """All of a study is there though calls failed, before or after the store did them; each run stands once."""
     failures, plain = [], getattr(MlflowClient, call)
@@ -182,7 +163,7 @@ def test_what_a_broken_connection_took_back_is_written_again(tmp_path, monkeypat
 
     monkeypatch.setattr(MlflowClient, call, failing)
     monkeypatch.setattr("orchestrator.tracking.write_queue.WAITS_S", (0.02,))
-    study = drive(tiny({"a": {}, "b": {"x": 0.75}}, seeds=(1, 2)), new_settings(tmp_path))
+    study = drive(TWO, new_settings(tmp_path))
     assert len(failures) == 3 and study.outcome.num_unwritten == 0
     found = Tracking(study.settings).read_study("tiny.sweep").replicates
     assert [(one.condition, one.seed, one.state) for one in found] == [
@@ -197,20 +178,38 @@ def test_what_a_broken_connection_took_back_is_written_again(tmp_path, monkeypat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("nth", range(7, 37, 2))
-def test_a_driver_that_was_killed_between_two_writes_leaves_no_run_twice(tmp_path, nth):
+def test_a_driver_that_was_killed_between_two_writes_leaves_no_run_twice(tmp_path):
     """Whatever the next driver finds of it in MLflow: it ends with each run once, and all that a run has."""
-    settings = new_settings(tmp_path)
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(nth), str(tmp_path)], check=False, cwd=ROOT)  # noqa: S603
-    assert killed.returncode == 9
-    study = drive(tiny({"a": {}, "b": {"x": 0.75}}, seeds=(1, 2)), settings)
-    assert [one.state for one in study.outcome.replicates] == ["complete"] * 4
-    found = study.client.search_runs([study.experiment_id], "tags.`ponderay.kind` != 'sweep'")
-    runs = {run.info.run_name: run for run in found}
-    assert sorted(run.info.run_name for run in found) == ["a", "a seed 1", "a seed 2", "b", "b seed 1", "b seed 2"]
-    assert {run.info.status for run in found} == {"FINISHED"}
-    for name in ("a seed 1", "b seed 2"):
-        data = runs[name].data
-        assert data.params["seed"] == name[-1] and data.tags[names.STATE] == "complete" and data.tags[names.HOST]
-        assert len(study.client.get_metric_history(runs[name].info.run_id, "total")) == 4
-    assert runs["a"].data.metrics["error/plain.n"] == 2 and runs["a"].data.params["x"]
+    for nth in range(7, 37, 2):
+        settings = new_settings(made := tmp_path / str(nth))
+        assert in_child(partial(end_behind, nth, settings)) == ENDED
+        study = drive(TWO, settings)
+        assert [one.state for one in study.outcome.replicates] == ["complete"] * 4, nth
+        found = study.client.search_runs([study.experiment_id], "tags.`ponderay.kind` != 'sweep'")
+        runs = {run.info.run_name: run for run in found}
+        assert sorted(run.info.run_name for run in found) == ["a", "a seed 1", "a seed 2", "b", "b seed 1", "b seed 2"]
+        assert {run.info.status for run in found} == {"FINISHED"}, nth
+        for name in ("a seed 1", "b seed 2"):
+            data = runs[name].data
+            assert data.params["seed"] == name[-1] and data.tags[names.STATE] == "complete" and data.tags[names.HOST]
+            assert len(study.client.get_metric_history(runs[name].info.run_id, "total")) == 4
+        assert runs["a"].data.metrics["error/plain.n"] == 2 and runs["a"].data.params["x"]
+        check_mirror(made, made / "replicates" / "tiny.sweep")
+
+
+def end_behind(nth: int, settings: Settings) -> None:
+    """Runs the sweep in a process that ends behind its nth write to MLflow."""
+    calls = itertools.count(1)
+
+    def ending(plain):
+        def call(self, *arguments, **named):
+            answer = plain(self, *arguments, **named)
+            if next(calls) == nth:
+                os._exit(ENDED)
+            return answer
+
+        return call
+
+    for name in WRITES:
+        setattr(MlflowClient, name, ending(getattr(MlflowClient, name)))
+    drive(TWO, settings)

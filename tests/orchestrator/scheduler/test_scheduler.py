@@ -6,6 +6,7 @@ import pytest
 
 from orchestrator.console.errors import RefusedError
 from orchestrator.scheduler.capacity import Capacity
+from orchestrator.scheduler.task import folder_of
 from tests.integration.sweeps import FIRST
 from tests.orchestrator.scheduler.parts import Lease, parts
 
@@ -66,8 +67,8 @@ def test_a_prerequisite_that_another_driver_makes_is_waited_for(tmp_path, monkey
     monkeypatch.setattr(Lease, "taken", {f"prerequisite {first.work.key}"})
     for _ in range(2):
         assert made.scheduler.next() is None and not made.scheduler.is_finished()
-    said = "prerequisite first: waits for process 7 on lab, which makes it for another sweep."
-    assert made.view.named("note") == [(said,)]
+    said = "prerequisite first: waits for process 7 on lab, which makes it for another sweep; if that has died"
+    assert made.view.named("note") == [(f"{said}, for up to 45 s.",)]
     Lease.taken.clear()
     assert made.start() is first
 
@@ -122,3 +123,19 @@ def test_one_more_than_fits_waits_for_its_turn_while_all_places_are_at_work(tmp_
     assert made.scheduler.is_early(three)
     made.end(one)
     assert not made.scheduler.is_early(three)
+
+
+def test_what_a_lost_host_had_run_goes_first_and_on_from_its_checkpoint(tmp_path):
+    made = parts(tmp_path, {"a": {}, "b": {"x": 0.25}, "c": {"x": 0.75}}, Capacity(1, 0), seeds=(1,))
+    task = made.start()
+    made.scheduler.lose_all("the cluster that ran it was lost")
+    assert [one.condition.name for one in made.tasks.waiting.values()] == ["a", "b", "c"]
+    begun = folder_of(made.tasks[[*made.tasks.waiting][2]])  # as another driver would find it
+    begun.append(
+        {"kind": "started", "attempt": "1", "code_version": task.work.code_version, "host": "x", "device": "cpu"}
+    )
+    for step, is_kept in ((2, True), (3, False)):
+        begun.append({"kind": "metrics", "step": step, "metrics": {}, "kept": is_kept})
+    after = parts(tmp_path, {"a": {}, "b": {"x": 0.25}, "c": {"x": 0.75}}, Capacity(1, 0), seeds=(1,))
+    assert after.start().work.label == "c seed 1"
+    assert after.view.named("begin")[-1][-1] == 2, "the step of its checkpoint"

@@ -87,7 +87,7 @@ def test_where_postgresql_ends_by_itself_it_ends_too_and_serves_again_when_start
     lasting.start()
 
 
-@pytest.mark.parametrize("all_of_it", [False, True])
+@pytest.mark.parametrize("all_of_it", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_after_it_was_killed_the_next_start_serves_what_was_recorded(lasting, monkeypatch, all_of_it):
     lasting.start()
     experiment = be_client(lasting, monkeypatch).create_experiment(f"kept {all_of_it}")

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from orchestrator.statistics import effects, student
-from orchestrator.statistics.effects import Direction
-from orchestrator.statistics.intervals import Interval, of_estimates
-from orchestrator.statistics.pairwise import Groups
+from orchestrator.statistics import pairwise, student
+from orchestrator.statistics.pairwise import Direction, Groups
 from orchestrator.statistics.power import POWER, noncentrality
+from orchestrator.statistics.summary import Interval, of_estimates
 
 
 def paired_difference_interval(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> Interval:
@@ -25,21 +24,21 @@ def jackknife_interval(value: float, leave_one_out: Sequence[float], level: floa
 
 
 def improvement_probability(a: Sequence[float], b: Sequence[float], direction: Direction) -> float:
-    return float(effects.improvement_rows(np.array([a], np.float64), np.array([b], np.float64), direction)[0])
+    return float(pairwise.improvement_rows(np.array([a], np.float64), np.array([b], np.float64), direction)[0])
 
 
 def violation_ratio(a: Sequence[float], b: Sequence[float]) -> float:
-    places_a, places_b, widths = effects._steps(len(a), len(b))
-    rounding = effects.RESOLUTION * max(np.abs(a).max(), np.abs(b).max())
-    return float(effects._ratio(np.sort(b)[places_b] - np.sort(a)[places_a], widths, rounding))
+    places_a, places_b, widths = pairwise._steps(len(a), len(b))
+    rounding = pairwise.RESOLUTION * max(np.abs(a).max(), np.abs(b).max())
+    return float(pairwise._ratio(np.sort(b)[places_b] - np.sort(a)[places_a], widths, rounding))
 
 
 def hedges_g(a, b):
-    return float(effects.hedges_g_rows(_row(a), _row(b))[0])
+    return float(pairwise.hedges_g_rows(_row(a), _row(b))[0])
 
 
 def almost_stochastic_order(a, b, *arguments):
-    return float(effects.almost_stochastic_order_rows(_row(a), _row(b), *arguments)[0])
+    return float(pairwise.almost_stochastic_order_rows(_row(a), _row(b), *arguments)[0])
 
 
 def permutation_p(a, b):

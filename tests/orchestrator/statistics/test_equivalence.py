@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from orchestrator.statistics.equivalence import Difference, equivalence_p
-from orchestrator.statistics.intervals import mean_interval
+from orchestrator.statistics.summary import mean_interval
 from tests.orchestrator.statistics.scalar_forms import paired_difference_interval, welch_interval
 
 OURS, THEIRS = [18.1, 18.9, 18.4, 17.6], [17.2, 17.9, 18.3]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orchestrator.statistics.improving import ending
-from orchestrator.statistics.intervals import mean_interval
+from orchestrator.statistics.summary import mean_interval
 
 
 def line(slope: float, start: float = 1.0, steps: int = 20) -> list[tuple[int, float]]:

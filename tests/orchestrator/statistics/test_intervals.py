@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from orchestrator.statistics.intervals import NONE, mean_interval
 from orchestrator.statistics.student import of_mean, of_paired_difference, of_unpaired_difference
+from orchestrator.statistics.summary import NONE, mean_interval
 from tests.orchestrator.statistics.scalar_forms import jackknife_interval, paired_difference_interval, welch_interval
 
 A, B = [1.0, 2.0, 4.0, 4.5], [3.0, 5.0, 6.0, 8.0]

@@ -8,15 +8,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from orchestrator.statistics import effects, scale, shape, spread
+from orchestrator.statistics import pairwise, scale, shape, spread
 from orchestrator.statistics.equivalence import Difference
-from orchestrator.statistics.intervals import mean_interval
 from orchestrator.statistics.pairwise import Groups
 from orchestrator.statistics.permutation import regrouping_p
 from orchestrator.statistics.power import Design, equivalence_required_sample_size, required_sample_size
 from orchestrator.statistics.significance import paired_permutation_p, welch_p
 from orchestrator.statistics.student import combine, is_constant, of_jackknife, of_mean
-from orchestrator.statistics.summary import exact_mean, summarise
+from orchestrator.statistics.summary import exact_mean, mean_interval, summarise
 from orchestrator.statistics.trend import page_l, page_p
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -74,9 +73,9 @@ SCALE_FREE = {
     "welch_p": welch_p,
     "paired_permutation_p": paired_permutation_p,
     "regrouping_p": lambda a, b: regrouping_p(np.array([a]), np.array([b])).tolist(),
-    "hedges_g": lambda a, b: effects.hedges_g_rows(np.array([a]), np.array([b])).tolist(),
-    "improvement": lambda a, b: effects.improvement_rows(np.array([a]), np.array([b]), "minimize").tolist(),
-    "epsilon": lambda a, b: effects.almost_stochastic_order_rows(np.array([a]), np.array([b]), "minimize").tolist(),
+    "hedges_g": lambda a, b: pairwise.hedges_g_rows(np.array([a]), np.array([b])).tolist(),
+    "improvement": lambda a, b: pairwise.improvement_rows(np.array([a]), np.array([b]), "minimize").tolist(),
+    "epsilon": lambda a, b: pairwise.almost_stochastic_order_rows(np.array([a]), np.array([b]), "minimize").tolist(),
     "brown_forsythe_p": spread.brown_forsythe_p,
     "pitman_morgan_p": spread.pitman_morgan_p,
     "spread_size": lambda a, b: spread.spread_required_sample_size(summarise(a).std, summarise(b).std * 2, 0.05),

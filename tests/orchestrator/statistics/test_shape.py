@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from orchestrator.statistics.shape import may_hide_noise, warnings
-from orchestrator.statistics.simulated_coverage import REAL_COVERAGE, SEEDS
+from orchestrator.statistics.shape import REAL_COVERAGE, SEEDS, may_hide_noise, warnings
 
 
 def conditions(draw, num=60, n=5):

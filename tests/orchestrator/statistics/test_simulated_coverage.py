@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from orchestrator.statistics.simulated_coverage import REAL_COVERAGE
+from orchestrator.statistics.shape import REAL_COVERAGE
 
 NUM_RECORDED = 100_000
 STEPS = {"tied": 1.0, "very tied": 2.0}
@@ -63,6 +63,7 @@ def test_recorded_coverage_is_found_again(shape, n):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("shape", "n"), list(REAL_COVERAGE))
 def test_recorded_coverage_is_found_again_by_as_many_draws(shape, n):
     check(shape, n, 100_000)

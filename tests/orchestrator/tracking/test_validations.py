@@ -5,7 +5,7 @@ from mlflow.entities import Metric
 
 from orchestrator.results.study import Study
 from orchestrator.results.validations import SeedCurve, Validations
-from orchestrator.tracking.validations import MOST_REPLICATES, read_validations, with_validations
+from orchestrator.tracking.curves import MOST_REPLICATES, read_validations, with_validations
 from search_spaces.find import find_sweep
 from tests.orchestrator.driven import new_settings
 from tests.orchestrator.recorded import replicate

@@ -6,8 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.report.figure.front import AREA, Published, chance_class, front_figure
-from orchestrator.report.figure.labels import LINE_HEIGHT, place_labels, text_width
+from orchestrator.report.figure.front import (
+    AREA,
+    LINE_HEIGHT,
+    Published,
+    chance_class,
+    front_figure,
+    place_labels,
+    text_width,
+)
 from orchestrator.report.published_marks import compared_marks
 from search_spaces.sweep import Objective
 from tests.orchestrator.report.made_answers import CONDITIONS, answers_of, study_of

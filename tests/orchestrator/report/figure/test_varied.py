@@ -9,8 +9,7 @@ from PIL import Image
 
 from orchestrator.report.figure.varied import AREA, MAX_LINES, draw, varied_figure
 from orchestrator.results.varied import Series, SeriesPoint, Varied
-from orchestrator.statistics.intervals import NONE, Interval
-from orchestrator.statistics.summary import Summary
+from orchestrator.statistics.summary import NONE, Interval, Summary
 
 DECADES = (1e-4, 1e-2, 1.0, 25.0)
 

@@ -1,0 +1,55 @@
+"""Results of other code, or of other settings under the same name, that make room for those of the sweep as it is."""
+
+from pathlib import Path
+
+from orchestrator.journal.summary import JournalSummary, summarise
+from orchestrator.results.study import Replicate, Study
+from orchestrator.scheduler.earlier_results import EarlierResults, under_recorded_names
+from orchestrator.scheduler.put_away import remove
+from orchestrator.scheduler.task import folder_of
+from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.tracking.load import load_if_run
+from search_spaces.sweep import Condition
+
+
+def make_room(factory: TaskFactory, accept_code: bool) -> tuple[Path, int] | None:
+    """Moves the sweep's outdated replicates into an archive; its file, and how many there were. None without any.
+
+    What is of the sweep as it is stays, so that the same command goes on with it after a stop. A search is drawn from
+    its first condition again where anything in it is outdated: what it learnt is of the old code.
+
+    Raises:
+        RefusedError: if others of the study, which stay, are of other code too, and that is not accepted.
+    """
+    study = load_if_run(factory.sweep.name, factory.settings)
+    if study is None:
+        return None
+    factory = under_recorded_names(factory, study)
+    outdated = _outdated(factory, study)
+    if not outdated:
+        return None
+    gone = {(one.condition, one.seed) for one in outdated}
+    stays = Study(study.sweep, tuple(one for one in study.replicates if (one.condition, one.seed) not in gone))
+    earlier = EarlierResults(stays, factory, accept_code)
+    for condition in factory.sweep.conditions:
+        seed = factory.sweep.seeds[0]
+        earlier.check(factory.replicate(condition, seed, factory.prerequisites(condition, seed)), JournalSummary())
+    return remove(study.sweep, factory.settings, lambda one: (one.condition, one.seed) in gone)
+
+
+def _outdated(factory: TaskFactory, study: Study) -> list[Replicate]:
+    """The replicates of the factory's conditions that were trained by other code, or under another config or corpus."""
+    if factory.sweep.search:
+        now = factory.replicate(Condition("base"), factory.sweep.seeds[0], {}).work.code_version
+        return list(study.replicates) if any(one.code_version not in ("", now) for one in study.replicates) else []
+    by_name, found = {condition.name: condition for condition in factory.sweep.conditions}, []
+    for one in study.replicates:
+        if one.condition not in by_name:
+            continue
+        condition = by_name[one.condition]
+        task = factory.replicate(condition, one.seed, factory.prerequisites(condition, one.seed))
+        journal = summarise(folder_of(task).records()) if one.key == task.work.key else JournalSummary()
+        versions = {*journal.versions, one.code_version if one.state != "failed" else ""}
+        if one.key != task.work.key or versions - {"", task.work.code_version}:
+            found.append(one)
+    return found
