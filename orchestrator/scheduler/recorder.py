@@ -339,7 +339,7 @@ class Recorder:
     def _condition_run(self, condition: Condition) -> str:
         if condition.name not in self._conditions:
             sweep = self._factory.sweep
-            config: Config = sweep.config(condition, sweep.seeds[0])
+            config: Config = sweep.config(condition, self._factory.first_seed)
             key = content_hash(self._factory.keyed_as, condition.name, config)
             tags = {
                 names.SWEEP: sweep.name,

@@ -77,7 +77,7 @@ class StudyNotes:
         """Notes how a replicate stands; its condition's config stays as it was known first, as in MLflow."""
         if condition.name not in self._conditions:
             self._conditions.add(condition.name)
-            config: Config = self._factory.sweep.config(condition, self._factory.sweep.seeds[0])
+            config: Config = self._factory.sweep.config(condition, self._factory.first_seed)
             texts = {**param_texts(flatten(config)), **known.configs.get(condition.name, {})}
             self.note("condition", condition.name, {"settings": setting_texts(condition.settings), "config": texts})
         self._note_replicate(replicate, origin)

@@ -14,8 +14,10 @@ from orchestrator.worker.code_version import digests_of, imported_sources, versi
 from orchestrator.worker.contract import check_contract
 from orchestrator.worker.trainable import load
 from orchestrator.worker.work import Work, config_type, evaluation_ids
+from search_spaces.find import find_sweep
 from search_spaces.resources import ResolvedResources
 from search_spaces.settings import setting_texts
+from search_spaces.size import size_of
 from search_spaces.sweep import Condition, Prerequisite, Sweep
 from trainables.config import (
     PLAIN,
@@ -55,6 +57,12 @@ class TaskFactory:
         # Plain values hold no secrets, so of thousands of conditions only those with whole configs are built here.
         whole = (c for c in sweep.conditions if not all(isinstance(value, PLAIN) for value in c.values.values()))
         offer_secrets([sweep.base, *(sweep.config(condition, sweep.seeds[0]) for condition in whole)])
+
+    @cached_property
+    def first_seed(self) -> int:
+        """Of the sweep as it is declared: its config stands for a condition, whichever seeds a driver is given."""
+        sweep = self.sweep
+        return (find_sweep(sweep.declared_at, size_of(sweep.name) == "smoke") if sweep.declared_at else sweep).seeds[0]
 
     @cached_property
     def keyed_as(self) -> str:

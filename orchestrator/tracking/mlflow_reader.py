@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from orchestrator.results.study import Origin, Study
+from orchestrator.results.study import Origin, Replicate, Study
 from orchestrator.tracking import names
 from orchestrator.tracking.pages import CONDITIONS, REPLICATES
 from orchestrator.tracking.replicate_tags import decode, decode_settings
@@ -21,14 +21,26 @@ if TYPE_CHECKING:
 
 
 def read_study(client: "MlflowClient", name: str, experiment_id: str) -> Study:
-    """The study of the sweep `name`, conditions in the order of their runs' start, seeds in order; without origins."""
+    """The study of the sweep `name`, conditions in the order of their runs' start, seeds in order; without origins.
+
+    Earlier versions made another run of a condition for each first seed that a driver was given.
+    """
     wanted = f"metrics.`{names.UPDATED}` > 0 and {CONDITIONS}"
-    runs = {run.data.tags[names.CONDITION]: run for run in _in_order(client, experiment_id, wanted)}
+    every = _in_order(client, experiment_id, wanted)
+    runs: dict[str, Run] = {}
+    for run in every:
+        runs.setdefault(run.data.tags[names.CONDITION], run)  # a condition's config is that of its first run
     settings = {condition: decode_settings(run.data.tags) for condition, run in runs.items()}
+    replicates: dict[str, dict[int, Replicate]] = {condition: {} for condition in runs}
+    updated_ms: dict[str, int] = {}
+    for run in sorted(every, key=lambda run: run.data.metrics[names.UPDATED]):  # the last word on a replicate counts
+        condition = run.data.tags[names.CONDITION]
+        replicates[condition] |= {replicate.seed: replicate for replicate in decode(condition, run.data.tags)}
+        updated_ms[condition] = int(run.data.metrics[names.UPDATED])
     return Study(
         name,
-        tuple(replicate for condition, run in runs.items() for replicate in decode(condition, run.data.tags)),
-        {condition: int(run.data.metrics[names.UPDATED]) for condition, run in runs.items()},
+        tuple(of[seed] for of in replicates.values() for seed in sorted(of)),
+        updated_ms,
         {condition: given for condition, given in settings.items() if given},
         {condition: dict(run.data.params) for condition, run in runs.items() if run.data.params},
     )

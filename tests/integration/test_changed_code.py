@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli import main as cli
+from orchestrator.environment.settings import read_settings
+from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.pages import CONDITIONS
 from orchestrator.worker import trainable
 
 SWEEP = """
@@ -110,3 +114,19 @@ def test_what_changes_no_result_stops_nothing(train, file, old, new):
     assert train("width=8")[0] == 0
     if "16" in new:
         assert train("width=16")[0] == 0
+
+
+def test_a_condition_has_one_run_in_mlflow_whichever_seeds_were_asked_for(train):
+    for seed in ("3", "1"):
+        assert train("width=8", "--seed", seed)[0] == 0
+    tracking = Tracking(read_settings())
+    runs = tracking._client.search_runs([tracking.find_experiment("toy").experiment_id], CONDITIONS)
+    assert [run.info.run_name for run in runs] == ["width=8"]
+    assert [replicate.seed for replicate in tracking.read_study("toy").replicates] == [1, 3]
+
+
+def test_of_several_runs_of_a_condition_that_earlier_versions_made_every_seed_is_read(train, monkeypatch):
+    monkeypatch.setattr(TaskFactory, "first_seed", property(lambda factory: factory.sweep.seeds[0]))
+    for seed in ("3", "1"):
+        assert train("width=8", "--seed", seed)[0] == 0
+    assert [replicate.seed for replicate in Tracking(read_settings()).read_study("toy").replicates] == [1, 3]
