@@ -82,7 +82,7 @@ class Archive:
         """The content of an entry; nothing where there is none."""
         return self._zip.read(name) if name in self._zip.namelist() else b""
 
-    def extract(self, key: str, into: Path) -> None:
+    def write_to(self, into: Path, key: str) -> None:
         """Writes the folder of a replicate, which must not be there."""
         into.mkdir()
         for name in self.files[key]:

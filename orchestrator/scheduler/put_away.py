@@ -284,7 +284,7 @@ class _Held:
         make_folder(self.folder)
         with tempfile.TemporaryDirectory(prefix="restored.", dir=self.folder) as scratch:
             made = Path(scratch) / key
-            opened.extract(key, made)
+            opened.write_to(made, key)
             check_is_no_link(self.folder / key)
             journal = self.folder / key / JOURNAL
             if journal.exists() and journal.read_bytes() != opened.read(f"replicates/{key}/{JOURNAL}"):

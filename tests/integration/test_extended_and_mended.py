@@ -141,7 +141,7 @@ def test_results_of_mended_code_alone_are_the_mended_codes(workplace, monkeypatc
     run_quietly(sweep)
     version_of = code_version
     monkeypatch.setattr(
-        "orchestrator.scheduler.task_factory.code_version",
+        "orchestrator.scheduler.task_factory.version_of",
         lambda path, kind: "mended" if path.endswith("tiny") else version_of(path, kind),
     )
     monkeypatch.setattr(trainable, "_strike", lambda config, epoch: None)
@@ -157,7 +157,7 @@ def test_a_prerequisite_that_other_code_has_made_meanwhile_is_refused(workplace,
         if self.name.startswith("prerequisite") and not others:
             others.append(1)
             with monkeypatch.context() as patch:
-                patch.setattr("orchestrator.scheduler.task_factory.code_version", lambda *_: "other")
+                patch.setattr("orchestrator.scheduler.task_factory.version_of", lambda *_: "other")
                 run_quietly(tiny({"z": {}}, name="tiny.other", seeds=(1,)))
         return real(self)
 
@@ -209,7 +209,7 @@ def test_a_driver_that_has_lost_its_lease_writes_no_more(workplace, monkeypatch)
 def test_a_node_that_is_away_for_a_moment_is_no_reason_to_refuse(workplace, monkeypatch):
     """Only before anything starts it is asked whether there is enough."""
     number = [2]
-    monkeypatch.setattr("orchestrator.run._everything", lambda: Capacity(number[0], 0))
+    monkeypatch.setattr("orchestrator.run.Capacity", lambda *_: Capacity(number[0], 0))
     ended = Scheduler.ended
 
     def dip(self, key, lost=""):
@@ -220,7 +220,7 @@ def test_a_node_that_is_away_for_a_moment_is_no_reason_to_refuse(workplace, monk
 
     monkeypatch.setattr(Scheduler, "ended", dip)
     assert [r.state for r in run_quietly(searched(3, seeds=(1,))).replicates] == ["complete"] * 3
-    monkeypatch.setattr("orchestrator.run._everything", lambda: Capacity(0, 0))
+    monkeypatch.setattr("orchestrator.run.Capacity", lambda *_: Capacity(0, 0))
     run_quietly(searched(3, seeds=(1,)))
     with pytest.raises(RefusedError, match="needs 1 CPUs"):
         run_quietly(searched(4, seeds=(1,)))

@@ -229,7 +229,7 @@ def test_a_driver_goes_on_without_a_file_that_cannot_be_written(workplace, monke
 
 def test_a_sweep_that_is_refused_leaves_the_file_in_use(workplace, monkeypatch):
     run_quietly(tiny(CONDITIONS))
-    monkeypatch.setattr("orchestrator.scheduler.task_factory.code_version", lambda *_: "another")
+    monkeypatch.setattr("orchestrator.scheduler.task_factory.version_of", lambda *_: "another")
     with pytest.raises(RefusedError, match="was trained by version"):
         run_quietly(tiny(CONDITIONS))
     monkeypatch.setattr("orchestrator.tracking.load._asked", lambda *_: pytest.fail("MLflow was asked"))

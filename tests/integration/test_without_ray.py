@@ -221,7 +221,7 @@ def test_of_two_drivers_started_in_the_same_second_one_runs_the_sweep_once(workp
 
 def test_results_of_other_code_are_refused_until_accepted(workplace, monkeypatch):
     run_quietly(tiny({"a": {}}))
-    monkeypatch.setattr("orchestrator.scheduler.task_factory.code_version", lambda *_: "changed")
+    monkeypatch.setattr("orchestrator.scheduler.task_factory.version_of", lambda *_: "changed")
     with pytest.raises(RefusedError, match="--accept-code"):
         run_quietly(tiny({"a": {}}, seeds=(1, 2, 3)))
     outcome = run_quietly(tiny({"a": {}}, seeds=(1, 2, 3)), accept_code=True)
@@ -284,7 +284,7 @@ def test_another_setting_under_a_known_name_is_refused(workplace):
 def test_a_failure_of_other_code_is_tried_again_once_accepted(workplace, monkeypatch):
     sweep = tiny({"a": {"raise_at": 2}}, seeds=(1,))
     assert run_quietly(sweep).num_failed == 1
-    monkeypatch.setattr("orchestrator.scheduler.task_factory.code_version", lambda *_: "mended")
+    monkeypatch.setattr("orchestrator.scheduler.task_factory.version_of", lambda *_: "mended")
     monkeypatch.setattr("tests.integration.tiny._strike", lambda config, epoch: None)
     assert run_quietly(sweep, accept_code=True).num_failed == 0
     assert statuses("tiny.sweep")["a seed 1"] == "FINISHED"

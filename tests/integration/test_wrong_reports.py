@@ -117,7 +117,7 @@ def test_other_code_tries_a_failed_condition_again_by_itself(workplace, monkeypa
     sweep = sweep_of(TRAINED, struck("lacks an objective", "train"))
     assert states(run(sweep)) == FAILED
     Path("mended").touch()
-    monkeypatch.setattr("orchestrator.scheduler.task_factory.code_version", lambda *_: "mended")
+    monkeypatch.setattr("orchestrator.scheduler.task_factory.version_of", lambda *_: "mended")
     assert states(run(sweep, accept_code=True)) == COMPLETE
 
 

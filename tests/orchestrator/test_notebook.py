@@ -15,7 +15,7 @@ def driver(workplace, monkeypatch):
     """Stands in for Ray: notes what it is given and records one replicate."""
     calls = []
 
-    def run(sweep, settings, console, cpus, accept_code, retry):
+    def run(sweep, settings, console, cpus, accept_code, retry, again):
         calls.append((sweep.name, cpus, accept_code, *retry))
         Store(settings.runs / "mlflow.db", sweep.name).write([replicate("a", 1)], revision=1)
         return Outcome((), ("A file is broken.",) if cpus == 13 else ())

@@ -238,7 +238,7 @@ def test_it_refuses_what_a_run_would_refuse(workplace, monkeypatch):
         planned(large)
     assert planned(large, num_cpus=4)["conditions"][0]["cpus"] == 4
     work_on(tiny({"a": {}}), "a", 1)
-    monkeypatch.setattr("orchestrator.scheduler.task_factory.code_version", lambda *_: "changed")
+    monkeypatch.setattr("orchestrator.scheduler.task_factory.version_of", lambda *_: "changed")
     with pytest.raises(RefusedError, match="--accept-code"):
         planned(tiny({"a": {}}))
     assert counts(planned(tiny({"a": {}}), accept_code=True)["conditions"][0]) == (1, 0, 0, 1)
