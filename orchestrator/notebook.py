@@ -317,7 +317,7 @@ def report(study: Study | str, sweep: "Sweep | str | None" = None) -> "Answers":
     return answer(loaded, recorded_question(asked, loaded))
 
 
-def importance(sweep: "Sweep | str") -> "Importance":
+def importance(sweep: "Study | Sweep | str") -> "Importance":
     """How much each parameter of a search matters for each objective, from what Optuna was told so far.
 
     `shares` holds a row for each of `parameters`; with too few complete conditions there is none, and `notes` say so.
@@ -333,7 +333,7 @@ def importance(sweep: "Sweep | str") -> "Importance":
     from orchestrator.scheduler.importance import importance
     from orchestrator.scheduler.search_store import read_trials
 
-    found = _sweep(sweep, smoke=False)
+    found = _sweep(sweep.sweep if isinstance(sweep, Study) else sweep, smoke=False)
     return importance(read_trials(found, read_settings()))
 
 

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orchestrator.cli.options import Smoke, SweepName, Values, Where, ask, find_recorded
-from orchestrator.cli.paper_options import Labels, Log, LogAxes, OutputFormat, PaperFormat, Size, parse_labels
+from orchestrator.cli.paper_options import (
+    PAPER_WIDTH,
+    Labels,
+    Log,
+    LogAxes,
+    OutputFormat,
+    PaperFormat,
+    Size,
+    parse_labels,
+    refuse_without_figure,
+)
 from orchestrator.console.printing import Format, out, print_rows
 from orchestrator.console.spinner import spinner
 from search_spaces.known_names import known_names
@@ -31,7 +41,7 @@ def curve(
     ] = None,
     format: OutputFormat = PaperFormat.table,
     log: Log = LogAxes.none,
-    size: Size = 85.0,
+    size: Size = PAPER_WIDTH,
     label: Labels = None,
 ) -> None:
     """Print any metric against a number that the sweep varies over three values or more, and draw it as PNG.
@@ -44,6 +54,7 @@ def curve(
     from orchestrator.report.figure.analysis import file_name
     from orchestrator.report.figure.varied import draw, varied_figure
 
+    refuse_without_figure(format, log, size, label)
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     study, question = ask(sweep, settings, where, None)
     chosen = _varied(study, question, metric or question.objectives[0].metric, over)

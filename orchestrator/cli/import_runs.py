@@ -1,5 +1,6 @@
 """The command `import`: runs that others have made become a study here."""
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -62,7 +63,13 @@ def import_runs(
         sweep = name or file.stem
         found = Study.from_dataframe(_read(file), sweep=sweep, seed=seed, condition=of, **asked)
     keep_imported(replace(found, sweep=path_part(sweep)), settings)
-    say(f"{path_part(sweep)}: {len(found.replicates):,} runs of {len(found.conditions):,} conditions.")
+    states = Counter(replicate.state for replicate in found.replicates)
+    metrics = dict.fromkeys(metric for replicate in found.replicates for metric in replicate.metrics)
+    said = ", ".join(f"{number:,} {state}" for state, number in states.items())
+    say(
+        f"{path_part(sweep)}: {len(found.replicates):,} runs of {len(found.conditions):,} conditions ({said}); "
+        f"metrics: {', '.join(metrics)}."
+    )
 
 
 def _parsed(text: str) -> tuple[str, Literal["minimize", "maximize"]]:

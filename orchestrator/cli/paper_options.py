@@ -1,7 +1,7 @@
 """Options of commands that draw figures for a paper."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -63,6 +63,23 @@ Only = Annotated[
     list[str] | None,
     typer.Option("--only", metavar="NAME", help="Of a figure for a paper: draws this condition; may be repeated."),
 ]
+
+
+PAPER_WIDTH: Final = 85.0
+"""Millimetres: a column of a journal."""
+
+
+def refuse_without_figure(
+    format: PaperFormat, log: LogAxes, size: float, labels: list[str] | None, only: list[str] | None = None
+) -> None:
+    """Refuses options of a figure for a paper where none is drawn: they would change nothing.
+
+    Raises:
+        InputError: if there is one.
+    """
+    given = {"--log": log is not LogAxes.none, "--size": size != PAPER_WIDTH, "--label": labels, "--only": only}
+    if format.printed and (options := [name for name, value in given.items() if value]):
+        raise InputError(f"{options[0]} is of a figure for a paper: add --format pdf, svg or png.")
 
 
 def parse_labels(labels: list[str] | None) -> dict[str, str]:

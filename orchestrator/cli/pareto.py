@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded
-from orchestrator.cli.paper_options import Labels, Log, LogAxes, Only, OutputFormat, PaperFormat, Size, parse_labels
+from orchestrator.cli.paper_options import (
+    PAPER_WIDTH,
+    Labels,
+    Log,
+    LogAxes,
+    Only,
+    OutputFormat,
+    PaperFormat,
+    Size,
+    parse_labels,
+    refuse_without_figure,
+)
 from orchestrator.console.printing import Format, out, path_from_here, say
 from orchestrator.console.spinner import spinner
 from search_spaces.known_names import known_names
@@ -39,7 +50,7 @@ def pareto(
     z: Annotated[str | None, typer.Option(help="A third metric; default: the sweep's third objective, if any.")] = None,
     format: OutputFormat = PaperFormat.table,
     log: Log = LogAxes.none,
-    size: Size = 85.0,
+    size: Size = PAPER_WIDTH,
     label: Labels = None,
     only: Only = None,
 ) -> None:
@@ -55,6 +66,7 @@ def pareto(
     from orchestrator.report.answers import Answers, front_of
     from orchestrator.results.lookup import no_points
 
+    refuse_without_figure(format, log, size, label, only)
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     objectives = _objectives(sweep, x, y, z, settings)
     study, question = ask(sweep, settings, where, reference)

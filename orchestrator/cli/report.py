@@ -60,7 +60,7 @@ def report(
         str,
         typer.Option(
             metavar="NAME,NAME",
-            help="The columns of the LaTeX tables, by heading or CSV name, in this order; default: all.",
+            help="The columns of the LaTeX tables that have all of these, by heading or CSV name; default: all.",
         ),
     ] = "",
     format: OutputFormat = Format.table,

@@ -160,11 +160,12 @@ def to_latex(table: Table, chosen: Sequence[str] = ()) -> str:
     The caption is the title; the notes stand below in small letters. A column without any text is left out.
 
     Args:
-        chosen: headings, or raw columns, in the order wanted; a table that has none of them keeps all of its own.
+        chosen: headings, or raw columns, in the order wanted; a table that lacks one of them keeps all of its own.
     """
     columns = [column for column in table.as_printed() if any(column.texts)]
-    if named := [column for name in chosen for column in columns if name in column.names]:
-        columns = list(dict.fromkeys(named))
+    named = [next((column for column in columns if name in column.names), None) for name in chosen]
+    if chosen and None not in named:
+        columns = [column for column in dict.fromkeys(named) if column]
     lines = [
         r"% needs \usepackage{booktabs}, \usepackage{siunitx} and \sisetup{detect-all, retain-explicit-plus}",
         r"\begin{table}",

@@ -1,14 +1,14 @@
 """A study from a table of results: one row a run."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.results.config_columns import PREFIX
 from orchestrator.results.foreign_study import STATES, WORDS, Run, parts_of_condition, study_of
-from orchestrator.results.study import Replicate, Study
+from orchestrator.results.study import Replicate, State, Study
 from search_spaces.sweep import Objective
 from search_spaces.value_lists import is_list
 from trainables.errors import InputError
@@ -48,22 +48,17 @@ def read_dataframe(
     places = [f"row {label}" for label in (frame.index if frame.index.is_unique else range(len(frame)))]
     own = OWN if OWN.keys() <= columns.keys() else {}  # else a column of such a name is the user's own
     wanted = [objective.metric for objective in objectives]
+    state_column = _state_column(columns, {*names, seed})
     metrics: dict[str, list[float]] = {}
     for name in frame.columns:
         metric = str(name)
-        if (
-            metric in own
-            or metric in (*names, seed)
-            or metric.lower() == "state"
-            or (own and metric.startswith(PREFIX))
-        ):
+        if metric in own or metric in (*names, seed, state_column) or (own and metric.startswith(PREFIX)):
             continue
         is_wanted = metric.partition("@")[0] in wanted
         if (numbers := _numbers(columns[metric], metric, places, is_wanted)) is not None:
             plain = " ".join(metric.split())  # headings of spreadsheets have line breaks
             metrics[plain.removeprefix(METRIC) if own else plain] = numbers
-    state_column = next((name for name in columns if name.lower() == "state"), "")
-    states = [WORDS.get(str(state).rpartition(".")[2].lower()) for state in columns.get(state_column, [])]
+    states = [_state(word) for word in columns.get(state_column, [])]
     for i, place in enumerate(places):
         for name in names:
             if _is_empty(columns[name][i]):
@@ -90,6 +85,17 @@ def read_dataframe(
         for i, place in enumerate(places)
     ]
     return study_of(runs, sweep, objectives, reference, test, description)
+
+
+def _state_column(columns: Mapping[str, Sequence[Any]], others: Collection[str]) -> str:
+    """The column that says how each run ended, which MLflow calls status; empty where there is none."""
+    named = {name.lower(): name for name in columns if name not in others}
+    status = named.get("status", "")
+    return named.get("state", status if any(map(_state, columns.get(status, []))) else "")
+
+
+def _state(word: Any) -> State | None:
+    return WORDS.get(str(word).rpartition(".")[2].lower())
 
 
 def _check_columns(frame: "pandas.DataFrame", needed: Sequence[str], objectives: Sequence[Objective]) -> None:

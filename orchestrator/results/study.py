@@ -136,9 +136,9 @@ class Study:
         """The study of results that Ponderay did not make, or of what `to_dataframe` gave: one row a run.
 
         Every column of numbers is a metric; columns of text and of yes and no are passed over. An empty or NaN cell
-        says that the run did not report the metric. A column `state`, where there is one, says how each run ended
-        (running, stopped, complete, failed or pruned); without it a run without a finite value of each objective has
-        failed.
+        says that the run did not report the metric. A column `state` (or `status`, with such words) says how each run
+        ended (running, stopped, complete, failed or pruned); without it a run without a finite value of each objective
+        has failed.
 
         Args:
             objectives: what fronts, comparisons and reports are of, unless they are given others.

@@ -301,7 +301,8 @@ def test_runs_of_others_are_imported_and_every_command_answers_of_them(place):
     }  # fmt: skip
     pandas.DataFrame(rows).to_csv("runs.csv", index=False)
     options = ("--seed", "seed", "--condition", "lr,width", "--objective", "loss", "--objective", "macs:minimize")
-    command("import", "runs.csv", *options, "--reference", "lr=0.1,width=8", "--name", "theirs")
+    said = command("import", "runs.csv", *options, "--reference", "lr=0.1,width=8", "--name", "theirs")
+    assert said == "theirs: 5 runs of 2 conditions (4 complete, 1 failed); metrics: loss, macs.\n"
     study = ponderay.load("theirs")
     assert study.conditions == ("lr=0.1,width=8", "lr=0.001,width=16")
     assert [one.state for one in study.replicates] == ["complete", "complete", "failed", "complete", "complete"]

@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from orchestrator.cli.paper_options import PaperFormat
+from orchestrator.cli.paper_options import LogAxes, PaperFormat
 from orchestrator.cli.pareto import pareto
 from orchestrator.report import front_files
 from orchestrator.results.study import Study
@@ -201,3 +201,11 @@ def test_a_front_of_one_objective_needs_a_second_metric(store, printed, monkeypa
 def only_per():
     sweep = find_sweep("asr.demo")
     return replace(sweep, objectives=sweep.objectives[:1])
+
+
+@pytest.mark.parametrize("given", [{"log": LogAxes.x}, {"size": 100.0}, {"label": ["a=b"]}, {"only": ["a"]}])
+def test_what_is_of_a_figure_for_a_paper_is_refused_without_one(given):
+    with pytest.raises(
+        InputError, match=r"--(log|size|label|only) is of a figure for a paper: add --format pdf, svg or png\."
+    ):
+        pareto("asr.demo", **given)

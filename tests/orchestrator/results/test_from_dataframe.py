@@ -70,6 +70,15 @@ def test_an_objective_under_one_of_several_evaluations_is_enough():
     assert [r.state for r in found.replicates] == ["complete", "failed"]
 
 
+def test_a_column_called_status_is_one_of_states_where_its_words_are():
+    assert [r.state for r in read({"status": ["FINISHED", "FAILED", "KILLED", "RUNNING"]}).replicates] == [
+        "complete", "failed", "stopped", "running",
+    ]  # fmt: skip
+    assert {r.state for r in read({"status": ["married", "single", "single", "married"]}).replicates} == {"complete"}
+    with pytest.raises(InputError, match=r"The column 'status' must hold running, .* but row 1 has 'lost'"):
+        read({"status": ["FINISHED", "lost", "FINISHED", "FINISHED"]})
+
+
 def test_a_column_of_states_is_believed():
     found = read({"state": ["complete", "failed", "running", "stopped"], "error": [0.1, 0.2, 0.4, math.nan]})
     assert [r.state for r in found.replicates] == ["complete", "failed", "running", "stopped"]
