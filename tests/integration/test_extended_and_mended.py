@@ -17,7 +17,7 @@ from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.lease import LeaseKeeper, StoreLease
 from orchestrator.tracking.registry import Registry
-from orchestrator.worker.code_version import code_version
+from orchestrator.worker.code_version import version_of
 from search_spaces.distributions import Real
 from search_spaces.sweep import Objective, Search
 from tests.integration import tiny as trainable
@@ -139,10 +139,9 @@ def test_a_store_that_is_away_when_a_prerequisite_is_taken_or_given_back_is_wait
 def test_results_of_mended_code_alone_are_the_mended_codes(workplace, monkeypatch):
     sweep = tiny({"a": {"raise_at": 1}}, seeds=(1,))
     run_quietly(sweep)
-    version_of = code_version
     monkeypatch.setattr(
         "orchestrator.scheduler.task_factory.version_of",
-        lambda path, kind: "mended" if path.endswith("tiny") else version_of(path, kind),
+        lambda sources: version_of(sources) if any("tiny_first" in name for name in sources) else "mended",
     )
     monkeypatch.setattr(trainable, "_strike", lambda config, epoch: None)
     assert run_quietly(sweep, accept_code=True).replicates[0].state == "complete"
