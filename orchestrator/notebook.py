@@ -131,7 +131,7 @@ def checkpoint(study: Study | str, condition: str, seed: int, evaluation: str | 
 
     settings = read_settings()
     loaded = _loaded(study)
-    return kept_checkpoint(loaded, condition, seed, evaluation, settings)
+    return kept_checkpoint(loaded, condition, seed, evaluation, settings).path
 
 
 def run(

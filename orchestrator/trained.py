@@ -69,7 +69,9 @@ class Trained:
         Raises:
             InputError: if the checkpoint is gone or damaged.
         """
-        return kept_checkpoint(self.study, self.condition, self._seed(seed), self.evaluation or None, read_settings())
+        return kept_checkpoint(
+            self.study, self.condition, self._seed(seed), self.evaluation or None, read_settings()
+        ).path
 
     def summary(self, metric: str) -> Summary | None:
         """Mean, standard deviation and number of a metric over the complete replicates; None without a value."""

@@ -35,7 +35,8 @@ def check(
     from orchestrator.environment.settings import read_settings
     from orchestrator.scheduler.floors import of_prerequisites
     from orchestrator.scheduler.task_factory import TaskFactory
-    from orchestrator.worker.contract import check_contract
+    from orchestrator.worker.contract import check_contract, unreported
+    from orchestrator.worker.trainable import load
 
     sweep = find(name, smoke, values, None)
     check_contract(sweep)
@@ -49,6 +50,10 @@ def check(
         trials = try_out(sweep, tried, settings, reports, lambda text: out.print(f"{text} ...", markup=False))
         for floor in of_prerequisites(TaskFactory(sweep, settings, num_gpus=0)):
             out.print(f"{'' if floor.is_beaten else 'Warning: '}{floor.sentence}", markup=False, soft_wrap=True)
+    reported = {metric for _, metric in trials.whole}
+    if fault := unreported(load(sweep.trainable), sweep.config(tried, sweep.seeds[0]), reported):
+        # The replicate did not come to its end, where this is an error: a later report may still have it.
+        say(f"Warning: {fault.replace('no report', f'none of the first {reports} reports')}")
     raise SystemExit(DONE if _print_answers(trials) else FAILED)
 
 

@@ -31,9 +31,10 @@ def checkpoint(
     settings, sweep = read_settings(), find_recorded(name, smoke)
     kept = kept_checkpoint(load_study(sweep.name, settings), condition, seed, evaluation, settings)
     to.mkdir(parents=True, exist_ok=True)
-    place = to / f"{sweep.name}.{condition}.seed{seed}{kept.suffix}".replace("/", "_")
-    if kept.is_dir():
-        shutil.copytree(kept, place, dirs_exist_ok=True)
+    place = to / f"{sweep.name}.{condition}.seed{seed}{kept.path.suffix}".replace("/", "_")
+    if kept.path.is_dir():
+        shutil.copytree(kept.path, place, dirs_exist_ok=True)
     else:
-        shutil.copyfile(kept, place)
-    say(f"Checkpoint: {path_from_here(place)}")
+        shutil.copyfile(kept.path, place)
+    best = f", the best by {kept.metric}" if kept.metric else ""
+    say(f"Checkpoint: {path_from_here(place)} (step {kept.step:,}{best})")

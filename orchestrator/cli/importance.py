@@ -2,6 +2,7 @@
 
 from orchestrator.cli.options import Smoke, SweepName, find_with
 from orchestrator.console.printing import Format, OutputFormat, print_rows, say
+from trainables.errors import InputError
 
 
 def importance(name: SweepName, smoke: Smoke = False, format: OutputFormat = Format.table) -> None:
@@ -18,6 +19,8 @@ def importance(name: SweepName, smoke: Smoke = False, format: OutputFormat = For
 
     sweep = find_with(name, smoke, None)
     table = importance_table(importance_of(read_trials(sweep, read_settings())))
+    if not table.rows:
+        raise InputError(" ".join(table.notes))
     if format is not Format.table:
         print(for_programs(table, format), end="")
         return
@@ -26,6 +29,5 @@ def importance(name: SweepName, smoke: Smoke = False, format: OutputFormat = For
         {f"{column.heading}{' ' * i}": column.texts[k] for i, column in enumerate(columns)}
         for k in range(len(table.rows))
     ]
-    if rows:
-        print_rows(rows, Format.table, table.title, whole=("parameter",))
+    print_rows(rows, Format.table, table.title, whole=("parameter",))
     say(*table.notes)

@@ -86,7 +86,10 @@ def restore(file: Annotated[Path, typer.Argument(help="Of `ponderay archive`, `r
     from orchestrator.environment.settings import read_settings
     from orchestrator.scheduler.put_away import restore as bring_back
 
-    name, number = bring_back(file, read_settings())
+    name, number, every = bring_back(file, read_settings())
+    if number == 0:
+        say(f"Of {name} all {every:,} are there already; nothing to do.")
+        return
     say(f"Of {name} {number:,} replicate{' is' if number == 1 else 's are'} back.")
 
 

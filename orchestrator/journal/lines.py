@@ -58,6 +58,7 @@ OPTIONAL: Final[dict[str, type | tuple[type, ...]]] = {
     "attempt": str,
     "code_version": str,
     "products": dict,
+    "selected_by": dict,
     "config": dict,
     "evaluations": list,
     "sweep": str,

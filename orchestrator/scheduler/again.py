@@ -1,7 +1,10 @@
 """Results of other code, or of other settings under the same name, that make room for those of the sweep as it is."""
 
+import shlex
 from pathlib import Path
 
+from orchestrator.console.errors import RefusedError
+from orchestrator.journal.study_file import read_study_file
 from orchestrator.journal.summary import JournalSummary, summarise
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.earlier_results import EarlierResults, under_recorded_names
@@ -30,10 +33,22 @@ def make_room(factory: TaskFactory, accept_code: bool) -> tuple[Path, int] | Non
         return None
     gone = {(one.condition, one.seed) for one in outdated}
     stays = Study(study.sweep, tuple(one for one in study.replicates if (one.condition, one.seed) not in gone))
-    earlier = EarlierResults(stays, factory, accept_code)
+    content = read_study_file(factory.settings.replicates(study.sweep))
+    earlier = EarlierResults(stays, factory, accept_code, code=content.code if content else {})
     for condition in factory.sweep.conditions:
         seed = factory.sweep.seeds[0]
-        earlier.check(factory.replicate(condition, seed, factory.prerequisites(condition, seed)), JournalSummary())
+        task = factory.replicate(condition, seed, factory.prerequisites(condition, seed))
+        now = ("", task.work.code_version)
+        left = [one for one in stays.replicates if one.state == "complete" and one.code_version not in now]
+        if left and not accept_code:
+            chosen = " ".join(f"--condition {shlex.quote(one.name)}" for one in factory.sweep.conditions)
+            more = f" and {len(left) - 1:,} more" if len(left) > 1 else ""
+            files = earlier.changed_files(left[0].code_version, task)
+            raise RefusedError(
+                f"--again {chosen} would leave {left[0].condition} seed {left[0].seed}{more} of other code{files}: "
+                f"drop --condition, or add --accept-code. `ponderay rm {study.sweep}` moves what it has no more."
+            )
+        earlier.check(task, JournalSummary())
     return remove(study.sweep, factory.settings, lambda one: (one.condition, one.seed) in gone)
 
 

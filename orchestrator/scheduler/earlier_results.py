@@ -99,10 +99,16 @@ class EarlierResults:
         trained.pop(task.work.code_version, None)
         if trained and not self.accept_code:
             version, label = min(trained.items())
-            rule = f"{label} was trained by version {version} of {task.work.trainable}, but the code is now version"
+            of_version = {
+                f"{one.condition} seed {one.seed}" for one in self.known.replicates if one.code_version == version
+            } - {label}
+            more = f", as {'was' if len(of_version) == 1 else 'were'} {len(of_version):,} more" if of_version else ""
+            rule = (
+                f"{label} was trained by version {version} of {task.work.trainable}{more}, but the code is now version"
+            )
             keep = "Add --accept-code to keep the old results and mix both"
             remedy = f"{keep}, or {self._other_ways()}" if task.condition else f"{keep}, or set PONDERAY_RUNS anew."
-            raise RefusedError(f"{rule} {task.work.code_version}{self._changed_files(version, task)}. {remedy}")
+            raise RefusedError(f"{rule} {task.work.code_version}{self.changed_files(version, task)}. {remedy}")
 
     def _check_reach(self, task: Task, known: Replicate, journal: JournalSummary) -> None:
         """Refuses what would train again steps that another machine has done: its journal is not the one read here."""
@@ -159,7 +165,7 @@ class EarlierResults:
         again = "add --again to `ponderay run` to move them to an archive and train them anew"
         return f"{again}, or type `ponderay rename {name} NEW` to make them a study of their own."
 
-    def _changed_files(self, version: str, task: Task) -> str:
+    def changed_files(self, version: str, task: Task) -> str:
         """The files in which a recorded version of the code differs from today's; empty where that is not recorded."""
         if version not in self.code:
             return ""

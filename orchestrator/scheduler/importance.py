@@ -51,7 +51,10 @@ def importance(search: Trials) -> Importance:
     trials, notes = search.trials, list(search.notes)
     if len(trials) < LEAST_TRIALS:
         if trials or not notes:
-            notes.append(f"Importance needs {LEAST_TRIALS} complete trials, but there are {len(trials)}.")
+            notes.append(
+                f"Importance needs {LEAST_TRIALS} complete trials, but there are {len(trials)}; with a larger "
+                "`num_trials` in its Search `ponderay run` continues it."
+            )
         return Importance(search.sweep, search.objectives, notes=tuple(notes))
     used = [trials[i] for i in subsample(len(trials), MOST_TRIALS)]
     if len(used) < len(trials):

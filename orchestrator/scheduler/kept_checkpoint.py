@@ -1,9 +1,10 @@
 """What complete replicates have kept, for whoever wants to use it: the best checkpoint, and errors by test item."""
 
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from orchestrator.environment.settings import Settings
+from orchestrator.journal.file_names import step_of
 from orchestrator.journal.packed_folder import kept_open
 from orchestrator.journal.summary import last_complete
 from orchestrator.results.item_errors import ItemErrors
@@ -16,7 +17,22 @@ from trainables.errors import InputError
 from trainables.item_errors import Item, file_name, read
 
 
-def kept_checkpoint(study: Study, condition: str, seed: int, evaluation: str | None, settings: Settings) -> Path:
+class KeptCheckpoint(NamedTuple):
+    """A checkpoint of a replicate.
+
+    Attributes:
+        path: whole, in the replicate's local folder.
+        metric: by which it is the best; empty where it is the last, or was kept by an earlier version of Ponderay.
+    """
+
+    path: Path
+    step: int
+    metric: str
+
+
+def kept_checkpoint(
+    study: Study, condition: str, seed: int, evaluation: str | None, settings: Settings
+) -> KeptCheckpoint:
     """The best checkpoint of a replicate, whole, in its local folder; fetched where it is in a bucket, and unpacked.
 
     Args:
@@ -38,25 +54,32 @@ def kept_checkpoint(study: Study, condition: str, seed: int, evaluation: str | N
         )
     folder = folder_of_replicate(settings, study.sweep, replicate.key)
     place = folder.shared or folder.path
-    if not folder.records():
+    records = folder.records()
+    if not records:
         raise InputError(f"{place} has no journal; name the PONDERAY_RUNS or PONDERAY_STORAGE that the sweep ran with.")
-    final = last_complete(folder.records())
+    final = last_complete(records)
     if not final:
         raise InputError(
-            f"The journal of {condition!r} in {folder.shared or folder.path} lacks its end, which names the best "
+            f"The journal of {condition!r} in {place} lacks its end, which names the best "
             "checkpoint; run the sweep again, which adds it where no other lines are missing."
+        )
+    if not any(record.get("kept", True) for record in records if record["kind"] == "metrics"):
+        raise InputError(
+            f"{condition!r} with seed {seed} has no checkpoint, because none was reported; give one to "
+            "`trial.report(..., checkpoint=PATH)`, and run it anew."
         )
     products: dict[str, str] = final.get("products", {})
     if evaluation is not None and evaluation not in products:
         known = known_names(products, evaluation)
         raise InputError(f"{condition!r} has no evaluation {evaluation!r}; there are {known}.")
-    if products:
-        best = folder.product(products[evaluation] if evaluation is not None else next(iter(products.values())))
-    else:
-        best = folder.newest()
+    name = evaluation if evaluation is not None else next(iter(products), "")
+    best = folder.product(products[name]) if products else folder.newest()
     if best is None:
-        raise InputError(f"The checkpoint of {condition!r} with seed {seed} in {place} is gone or damaged.")
-    return kept_open(best)
+        raise InputError(
+            f"The checkpoint of {condition!r} with seed {seed} in {place} is gone or damaged; an archive made by "
+            "`ponderay archive --without-checkpoints` has none."
+        )
+    return KeptCheckpoint(kept_open(best), step_of(best.name), final.get("selected_by", {}).get(name, ""))
 
 
 MOST_REPLICATES: Final = 1000

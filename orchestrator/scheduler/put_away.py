@@ -82,10 +82,10 @@ def remove(name: str, settings: Settings, chosen: Chosen, to: Path | None = None
         return file, len(gone)
 
 
-def restore(file: Path, settings: Settings) -> tuple[str, int]:
-    """Brings an archive's replicates back into the study of their sweep; its name, and how many there are.
+def restore(file: Path, settings: Settings) -> tuple[str, int, int]:
+    """Brings an archive's replicates back into the study of their sweep; its name, how many came back, and of how many.
 
-    What is there already stays as it is: nothing is written over.
+    None comes back where all are there already, as they are in the archive. Nothing is written over.
 
     Raises:
         InputError: if the file is no archive, or is damaged.
@@ -98,8 +98,10 @@ def restore(file: Path, settings: Settings) -> tuple[str, int]:
         name = str(opened.about["sweep"])
         check_sweep_name(name)
         with _held(name, settings, is_there=False) as study:
-            study.restore(opened, content)
-        return name, len(content.replicates)
+            archived = content.study(name).replicates
+            if not (is_here := all(one in study.replicates for one in archived)):
+                study.restore(opened, content)
+        return name, 0 if is_here else len(archived), len(archived)
 
 
 def rename(old: str, new: str, settings: Settings) -> None:
@@ -198,8 +200,7 @@ class _Held:
     def restore(self, opened: Archive, archived: StudyContent) -> None:
         """Brings back what an archive has, of which nothing may be here."""
         if double := sorted(set(archived.replicates) & set(self.content.replicates)):
-            remedy = f"`ponderay rm {self.name}` or `ponderay rename {self.name} NEW` makes room"
-            raise RefusedError(f"{self.name} has {double[0]} already; {remedy}.")
+            raise RefusedError(f"{self.name} has {double[0]} already; `ponderay rename {self.name} NEW` makes room.")
         first = str(opened.about["first_name"])
         if self.content.replicates and first != name_in_keys(self.settings, self.name):
             raise RefusedError(f"{self.name} has replicates of another sweep; `ponderay rename {self.name} NEW` first.")

@@ -1,11 +1,12 @@
 """Whether a sweep and its trainables fit each other: looked at before anything starts, told in one sentence."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from orchestrator.worker.trainable import Trainable, load
 from orchestrator.worker.work import config_type
+from search_spaces.known_names import known_names
 from search_spaces.sweep import Sweep
 from trainables.config import NAME, fields_of, is_config
 from trainables.errors import InputError
@@ -60,12 +61,35 @@ def _check_config(sweep: Sweep, trainable: Trainable, config: Any) -> None:
             raise InputError(f"{sweep.name}: the name of an evaluation must match {NAME}, but got {name!r}.")
     if len(set(names)) < len(names):
         raise InputError(f"{sweep.name}: the names of evaluations must differ, but got {', '.join(map(str, names))}.")
-    known = {metric.name for metric in trainable.metrics}
-    for name, best in trainable.selection(config).items():
+    known, selection = {metric.name for metric in trainable.metrics}, trainable.selection(config)
+    names = [evaluation.name for evaluation in trainable.evaluations(config)]
+    for name, best in selection.items():
+        if len(selection) > 1 and names and name not in names:  # a single one serves all evaluations
+            raise InputError(
+                f"`selection` of {trainable.path} names the evaluation {name!r}, which the config has not; it has "
+                f"{', '.join(names)}."
+            )
         if known and best.metric.partition("@")[0] not in known:
             raise InputError(
                 f"`selection` of {trainable.path} keeps {name!r} by {best.metric!r}, which is not among its metrics."
             )
+
+
+def unreported(trainable: Trainable, config: Any, reported: Collection[str]) -> str:
+    """The metric of `selection` that no report of a training had, in a sentence; empty where all were reported.
+
+    An evaluation that was added after the training has none either: it is enough that others of its kind have it.
+    """
+    evaluations = {evaluation.name for evaluation in trainable.evaluations(config)}
+    kinds = {metric.partition("@")[0] for metric in reported}
+    for name, best in trainable.selection(config).items():
+        kind, _, evaluation = best.metric.partition("@")
+        if best.metric not in reported and (kind not in kinds or evaluation not in {"", *evaluations}):
+            return (
+                f"`selection` of {trainable.path} keeps {name!r} by {best.metric!r}, which no report of `train` had; "
+                f"name one of {known_names(sorted(reported), best.metric)}."
+            )
+    return ""
 
 
 def _check_objectives(sweep: Sweep, trainable: Trainable) -> None:

@@ -26,6 +26,7 @@ from orchestrator.machine.durable_files import check_is_no_link
 from orchestrator.machine.process_lock import Lease
 from orchestrator.machine.processes import peak_memory_bytes
 from orchestrator.machine.waiting import wait_until
+from orchestrator.worker.contract import unreported
 from orchestrator.worker.failure import in_one_line, in_our_words, is_outside, is_unreadable, traceback_of, words
 from orchestrator.worker.journal_trial import EvaluationTrial, JournalTrial, Send
 from orchestrator.worker.trainable import Trainable
@@ -131,6 +132,9 @@ def _run(
                 raise ValueError(f"`train` returned after step {step}, but its `num_steps` says {work.num_steps}.")
             if fault := _fault_of_training(work, folder, has_tests=bool(evaluations)):
                 raise fault
+            reported = {name for one in folder.records() if one["kind"] == "metrics" for name in one["metrics"]}
+            if fault_of_selection := unreported(trainable, config, reported):
+                raise InputError(fault_of_selection)
 
         known = summarise(folder.records()).metrics
         for evaluation in evaluations:
@@ -149,6 +153,7 @@ def _run(
         if is_writer and not work.keep_last:
             folder.keep_best()
         final = {"kind": "state", "state": "complete", "attempt": work.attempt, "products": products}
+        final |= {"selected_by": {name: best.metric for name, best in folder.selection.items() if name in products}}
         write(final | _footprint(folder))
     except Exception as error:
         _fail(error, work, folder, under_test, send, is_writer, is_one_of_many)

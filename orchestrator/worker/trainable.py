@@ -175,7 +175,8 @@ class Trainable:
         except BaseException as error:  # a `sys.exit()` would end the command without a word
             raise InputError(f"`{name}` of {self.path} fails: {said_at(error)}") from error
         if not isinstance(answer, kind) or isinstance(answer, bool):
-            raise InputError(f"`{name}` of {self.path} must return a {NAMES[kind]}, but got {shown(answer)}.")
+            form = ', as {"test": "loss"}' if name == "selection" else ""
+            raise InputError(f"`{name}` of {self.path} must return a {NAMES[kind]}{form}, but got {shown(answer)}.")
         return answer
 
     def _best(self, wanted: object) -> Best:

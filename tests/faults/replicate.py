@@ -98,7 +98,7 @@ class Run:
 def _kept(study: Study, evaluation: str | None, settings: Settings) -> list[str]:
     """Name and content of the checkpoint that `ponderay.checkpoint` gives, or why it gives none."""
     try:
-        path = kept_checkpoint(study, "sum", 1, evaluation, settings)
+        path = kept_checkpoint(study, "sum", 1, evaluation, settings).path
     except InputError as error:
         return [str(error)]
     return [path.name, (path / "deep" / "state.json").read_text()]
