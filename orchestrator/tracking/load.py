@@ -57,6 +57,8 @@ def load_study(sweep: str, settings: Settings | None = None) -> Study:
     if store_kind(settings.tracking_uri) != "sqlite":
         return _of_server(sweep, settings)
     found = in_runs_folder(sweep, settings) or _asked(settings, sweep).read_study(sweep)
+    if not found.replicates and read_study_file(settings.replicates(sweep)) is None:  # all of it was put away
+        raise not_run(sweep, settings.tracking_uri, _recorded_here(settings))
     return _stopped(found, load_holder(sweep, settings))
 
 

@@ -186,7 +186,8 @@ def put_away_and_bring_back():
     assert Path("small.zip").stat().st_size < Path("digits.zip").stat().st_size
     for name in ("digits", "tuned"):
         command("rm", name, "--to", f"{name}.gone.zip", "--yes")
-        assert ponderay.load(name).replicates == ()
+        with pytest.raises(InputError, match="has not run here yet"):
+            ponderay.load(name)
     command("restore", "tuned.gone.zip")
     assert ponderay.load("tuned") == tuned
     assert len(run("mlp.py:tuned").replicates) == 3, "Optuna knows its trials, too"

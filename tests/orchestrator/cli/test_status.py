@@ -172,9 +172,9 @@ def test_json_and_csv_list_every_replicate(large, printed, workplace):
     assert [row["error"] for row in listed] == [row["error"] for row in rows]
 
 
-def test_an_experiment_without_a_replicate_says_so(store, printed):
-    assert printed(status) == "asr.demo: no replicate is recorded yet\n"
-    assert json.loads(printed(status, format=Format.json)) == []
+def test_an_experiment_of_which_all_was_put_away_has_not_run(store):
+    with pytest.raises(InputError, match="asr.demo has not run here yet"):
+        status("asr.demo")
 
 
 def test_the_command_takes_what_it_took(large, workplace):
