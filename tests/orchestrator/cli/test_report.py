@@ -318,7 +318,7 @@ def test_the_bundle_of_a_search_has_the_trials_whose_conditions_are_shown(search
     few = Study("lm.search", tuple(searched[:4]))
     monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: few)
     found = call("report", "lm.search", "--bundle", "it.zip")
-    assert "Importance needs 20 complete trials, but there are 4.\n" in found.stdout
+    assert "Importance needs 20 complete trials, but there are 4; with a larger `num_trials`" in found.stdout
     with zipfile.ZipFile("it.zip") as archive:
         drawn = json.loads(archive.read("search.json"))["trials"]
         assert "tables/lm.search.importance.csv" not in archive.namelist()

@@ -103,6 +103,11 @@ def test_a_replicate_that_returned_is_not_trained_again_though_it_does_not_say_i
         ('{"loss": loss, "macs"', '{"loss": float("nan"), "macs"', "The metric loss is nan at step 6"),
         ("    for step in", "    return\n    for step in", "`train` returned without a report"),
         ("\ntoy =", "\ndef num_steps(config):\n    return 7\n\n\ntoy =", "after step 6, but its `num_steps` says 7"),
+        (
+            "\ntoy =",
+            "\ndef selection(config):\n    return {'nonsense': 'lossx'}\n\n\ntoy =",
+            "keeps 'nonsense' by 'lossx', which no report of `train` had; name one of loss, macs",
+        ),
         ("step=step,", "step=1,", "Steps must rise, but step 1 was reported after step 1"),
         ("checkpoint=checkpoint)", 'checkpoint="nowhere.pt")', "there is no 'nowhere.pt'"),
         ("\ntoy =", "\ndef evaluate(config, checkpoint, evaluation, trial):\n    pass\n\n\ntoy =", "without a report"),

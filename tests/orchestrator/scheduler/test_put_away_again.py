@@ -1,0 +1,43 @@
+"""What is said of results that stay, or are there already, when others are put away or brought back."""
+
+import pytest
+from typer.testing import CliRunner
+
+from orchestrator.cli.main import app
+from orchestrator.console.errors import RefusedError
+from orchestrator.environment.settings import read_settings
+from orchestrator.scheduler import task_factory
+from orchestrator.scheduler.again import make_room
+from orchestrator.scheduler.put_away import archive, restore
+from orchestrator.scheduler.task_factory import TaskFactory
+from tests.integration.sweeps import run_quietly, tiny
+from trainables.errors import InputError
+
+
+def test_others_of_other_code_are_named_and_an_archive_of_what_is_there_restores_nothing(workplace, monkeypatch):
+    run_quietly(tiny({"a": {}, "b": {"x": 0.25}}, seeds=(1, 2)))
+    settings = read_settings()
+    file = archive("tiny.sweep", settings)
+    assert restore(file, settings) == ("tiny.sweep", 0, 4)
+    said = CliRunner().invoke(app, ["restore", str(file)]).stdout
+    assert said == "Of tiny.sweep all 4 are there already; nothing to do.\n"
+
+    monkeypatch.setattr(task_factory, "version_of", lambda *_: "another")
+    factory = TaskFactory(tiny({"a": {}}, seeds=(1, 2)), settings, num_gpus=0)
+    said = (
+        r"--again --condition a would leave b seed 1 and 1 more of other code.*: drop --condition, or add --accept-code"
+    )
+    with pytest.raises(RefusedError, match=said):
+        make_room(factory, accept_code=False)
+    assert make_room(factory, accept_code=True)[1] == 2
+    with pytest.raises(RefusedError, match=r"has [ab] seed 1 already; `ponderay rename tiny\.sweep NEW` makes room"):
+        restore(file, settings)
+
+
+def test_of_few_trials_importance_cannot_answer(workplace, monkeypatch):
+    from orchestrator.cli import importance as command
+    from tests.integration.sweeps import searched
+
+    monkeypatch.setattr(command, "find_with", lambda *_: searched(2))
+    with pytest.raises(InputError, match=r"holds no search|needs 20 complete trials"):
+        command.importance("tiny.search")
