@@ -59,11 +59,10 @@ def test_a_servers_folder_is_copied_and_serves_what_was_recorded_once_it_is_put_
         for name, value in server.client().items():
             monkeypatch.setenv(name, value)
         user, experiment = server.user, MlflowClient(server.uri).create_experiment("kept")
-        save, restore = (re.findall(r"^(?:tar|mv) .*$", block, re.MULTILINE) for block in PAGE.split("```")[3:6:2])
         server.stop()
-        for line in (*save, *restore):
-            here = line.replace("~/.ponderay", str(server.folder))
-            by_shell(here, server.folder)
+        for block in (block for block in PAGE.split("```")[1::2] if "server.tar.gz" in block):
+            lines = re.findall(r"^(?:FOLDER|tar|mv).*$", block, re.MULTILINE)
+            by_shell("\n".join(lines).replace("~/.ponderay", str(server.folder)), server.folder)
         server.start()
         assert MlflowClient(server.uri).get_experiment_by_name("kept").experiment_id == experiment
         assert server.user == user

@@ -23,7 +23,8 @@ def test_the_page_does_what_it_says(workplace):
     printed = {}
     for file, source, words in (found.groups() for found in PART.finditer(PAGE)):
         if file:
-            Path(file).write_text(source.replace("[4, 16]", "[4]"))  # each starts a group of workers, of 4 processes
+            fewer = source.replace("[4, 16]", "[4]")  # each starts a group of workers, of 4 processes
+            Path(file).write_text(fewer.replace("num_trials=20", "num_trials=2"))
             continue
         command, said = of_a_page(words)
         printed[command] = said
@@ -31,6 +32,8 @@ def test_the_page_does_what_it_says(workplace):
     assert list(printed) == [
         *(f"{command} toy.py:toy" for command in ("check", "run", "pareto", "compare", "report")),
         "train tested.py:tested",
+        "run drawn.py:drawn",
+        "importance drawn.py:drawn",
         "run ddp.py:widths",
         "train fit.py:degrees",
     ]
@@ -38,5 +41,7 @@ def test_the_page_does_what_it_says(workplace):
     assert "width=16" in printed["pareto toy.py:toy"]
     assert list(Path("runs/reports/toy").glob("*.html"))
     assert "accuracy@test" in printed["train tested.py:tested"]
+    assert "drawn: 2 complete, 0 failed" in printed["run drawn.py:drawn"]
+    assert "needs 20 complete trials" in printed["importance drawn.py:drawn"]
     assert "ddp: 1 complete, 0 failed" in printed["run ddp.py:widths"]
     assert "error" in printed["train fit.py:degrees"]
