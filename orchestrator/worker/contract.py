@@ -67,7 +67,7 @@ def _check_config(sweep: Sweep, trainable: Trainable, config: Any) -> None:
         if len(selection) > 1 and names and name not in names:  # a single one serves all evaluations
             raise InputError(
                 f"`selection` of {trainable.path} names the evaluation {name!r}, which the config has not; it has "
-                f"{', '.join(names)}."
+                f"{', '.join(map(str, names))}."
             )
         if known and best.metric.partition("@")[0] not in known:
             raise InputError(

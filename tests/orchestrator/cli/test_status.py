@@ -20,6 +20,7 @@ from orchestrator.tracking import load
 from orchestrator.tracking.registry import open_registry
 from tests.orchestrator.recorded import replicate
 from tests.orchestrator.tracking.processes import ended_process
+from trainables.errors import InputError
 
 
 @pytest.fixture
@@ -173,7 +174,7 @@ def test_json_and_csv_list_every_replicate(large, printed, workplace):
 
 
 def test_an_experiment_of_which_all_was_put_away_has_not_run(store):
-    with pytest.raises(InputError, match="asr.demo has not run here yet"):
+    with pytest.raises(InputError, match=r"asr\.demo has not run here yet"):
         status("asr.demo")
 
 
