@@ -186,10 +186,16 @@ class TaskList:
         self._enter(task, +1)
 
     def put_begun_first(self) -> None:
-        """Has what was begun before start before what is new: work that a lost machine did is soonest of use."""
+        """Has what was begun before start before what is new: work that a lost machine did is soonest of use.
+
+        What it needs stays before it: the same look through the list that finds a prerequisite made finds it ready.
+        """
         begun = {key: task for key, task in self.waiting.items() if task.tries or task.summary.kept_step >= 0}
+        needed = {
+            key: self.waiting[key] for task in begun.values() for key in task.prerequisites if key in self.waiting
+        }
         if begun:
-            self.waiting = {**begun, **self.waiting}  # a new one, for other threads go through the old one
+            self.waiting = {**needed, **begun, **self.waiting}  # a new one, for other threads go through the old one
 
     def is_open(self, task: Task) -> bool:
         """Whether it waits to be started; a prerequisite only while a replicate that waits needs it."""
