@@ -46,7 +46,7 @@ def make_room(factory: TaskFactory, accept_code: bool) -> tuple[Path, int] | Non
             files = earlier.changed_files(left[0].code_version, task)
             raise RefusedError(
                 f"--again {chosen} would leave {left[0].condition} seed {left[0].seed}{more} of other code{files}: "
-                f"drop --condition, or add --accept-code. `ponderay rm` moves away what the sweep lacks."
+                "drop --condition, or add --accept-code. `ponderay rm` moves away what the sweep lacks."
             )
         earlier.check(task, JournalSummary())
     return remove(study.sweep, factory.settings, lambda one: (one.condition, one.seed) in gone)

@@ -124,25 +124,24 @@ def _run(
                 write({"kind": "trained"})
             distributed.gather("the writer has kept the last checkpoint")  # before any process looks for it
             folder.look()
+        summary = summarise(folder.records())
         if is_writer:
-            step = summarise(folder.records()).step
-            if step < 0:
+            if summary.step < 0:
                 raise ValueError("`train` returned without a report; it must call `trial.report`.")
-            if work.num_steps is not None and step < work.num_steps:
-                raise ValueError(f"`train` returned after step {step}, but its `num_steps` says {work.num_steps}.")
+            if work.num_steps is not None and summary.step < work.num_steps:
+                said = f"but its `num_steps` says {work.num_steps}"
+                raise ValueError(f"`train` returned after step {summary.step}, {said}.")
             if fault := _fault_of_training(work, folder, has_tests=bool(evaluations)):
                 raise fault
-            reported = {name for one in folder.records() if one["kind"] == "metrics" for name in one["metrics"]}
-            if fault_of_selection := unreported(trainable, config, reported):
+            if fault_of_selection := unreported(trainable, config, summary.histories):
                 raise InputError(fault_of_selection)
 
-        known = summarise(folder.records()).metrics
         for evaluation in evaluations:
             under_test = evaluation_id(evaluation)
             # One that is done is made again where it lacks an objective that the sweep has by now.
-            if under_test not in done or work.lacking(known, evaluation.name):
+            if under_test not in done or work.lacking(summary.metrics, evaluation.name):
                 step, metrics = _evaluate(work, folder, evaluation, send, is_writer)
-                if lacking := work.lacking(known | metrics, evaluation.name):
+                if lacking := work.lacking(summary.metrics | metrics, evaluation.name):
                     raise ValueError(lacking)
                 write({"kind": "evaluation", "id": under_test, "step": step, "metrics": metrics})
         under_test = ""
