@@ -28,8 +28,8 @@ def settings(workplace, monkeypatch):
     return made
 
 
-def stop(settings, *arguments: str) -> None:
-    """A driver begun by this command is stopped under the second step of its first replicate."""
+def stop(settings, *arguments: str, condition: str = "a") -> None:
+    """A driver of this condition, begun by this command, is stopped under the second step of its first replicate."""
 
     def reported(scheduler, key, record):
         hear(scheduler, key, record)
@@ -40,11 +40,11 @@ def stop(settings, *arguments: str) -> None:
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(sys, "argv", ["/usr/bin/ponderay", *arguments])
         patch.setattr(Scheduler, "reported", reported)
-        drive(SWEEP.of_conditions(["b"]) if "b" in arguments else SWEEP, settings)
+        drive(SWEEP.of_conditions([condition]), settings)
 
 
 def test_it_is_continued_by_the_command_with_which_it_was_begun(settings, printed):
-    stop(settings, "run", "sweeps.py:left", "--set", "sleep_s=0", "--condition", "b")
+    stop(settings, "run", "sweeps.py:left", "--set", "sleep_s=0", "--condition", "b", condition="b")
     assert "What is stopped waits" in (shown := printed(status, name="tiny.left"))
     assert "`ponderay run sweeps.py:left --set sleep_s=0 --condition b` continues it.\n" in shown
     stop(settings, "run", "sweeps.py:left")
