@@ -97,9 +97,8 @@ def run(
     refuse_unusable()  # of an address without a cluster `ray.init` would end the process itself
     if not console.quiet:
         err.print("Looking at what is recorded, and starting Ray ...")  # the first line; the next may be 20 s away
-    if again and (archived := make_room(factory, accept_code)):
-        file, number = archived
-        console.print(f"Moved to {file}, to be trained anew: {number:,}.", markup=False, soft_wrap=True)
+    if again:
+        _make_room(factory, accept_code, console)
 
     with _leased(factory, console) as driver:
         from orchestrator.checks.nodes import on_nodes
@@ -135,12 +134,14 @@ def run_here(
     retry: Collection[str] = (),
     template: "Template | None" = None,
     is_anew: bool = False,
+    again: bool = False,
 ) -> Outcome:
     """Runs what is left of `sweep` in this process, where each replicate sees what others did to it.
 
     Args:
         accept_code, retry, is_anew: as for `run`.
         template: runs the prerequisites, so that the first replicate is the first in this process.
+        again: as for `run`, but other seeds of its conditions stay.
 
     Raises:
         InputError, RefusedError, StoppedError, KeyboardInterrupt: as `run`.
@@ -149,6 +150,8 @@ def run_here(
     conditions = check_retry(sweep, settings, retry)
     read_fingerprints(factory)
     _refuse([*check_places(settings), *check_secrets(sweep)], console)
+    if again:
+        _make_room(factory, accept_code, console, sweep.seeds)
 
     with _leased(factory, console) as driver:
         from orchestrator.worker.execute import execute
@@ -190,6 +193,13 @@ def _refuse(checks: Iterable[Check], console: Console) -> None:
         if check.state == "warning":
             console.print(f"Warning: {check.line()}", markup=False, soft_wrap=True)
     refuse_failed(checks)
+
+
+def _make_room(factory: TaskFactory, accept_code: bool, console: Console, seeds: Collection[int] = ()) -> None:
+    """Moves outdated replicates to an archive, of these seeds or of all, and says so."""
+    if archived := make_room(factory, accept_code, seeds):
+        file, number = archived
+        console.print(f"Moved to {file}, to be trained anew: {number:,}.", markup=False, soft_wrap=True)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ import typer
 
 from orchestrator.cli.options import (
     AcceptCode,
+    Again,
     Conditions,
     Grid,
     MaxDeviceHours,
@@ -102,6 +103,7 @@ def submit(
     resources: Resources = None,
     accept_code: AcceptCode = False,
     retry: Retry = None,
+    again: Again = False,
     max_device_hours: MaxDeviceHours = math.inf,
     follow: Annotated[bool, typer.Option("--follow", help="Then print its log until it ends.")] = False,
     kubernetes: Annotated[
@@ -144,7 +146,9 @@ def submit(
     sweep = find(name, smoke, values, seeds, resources, conditions, grid)
     check_contract(sweep)
     place, module = place_in_upload(sweep)
-    options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours, retry, conditions, grid)
+    options = run_options(
+        smoke, values, seeds, resources, accept_code, max_device_hours, retry, conditions, grid, again
+    )
     if is_for_slurm:
         if not slurm or address or follow or is_for_kubernetes:
             rule = "--nodes and --sbatch go with --slurm, and --slurm goes with no option of another kind of cluster"

@@ -191,6 +191,7 @@ def train(
     values: Values = None,
     accept_code: AcceptCode = False,
     anew: Anew = False,
+    again: Again = False,
     threads: Annotated[
         int | None, typer.Option(min=1, max=MOST_DEVICES, help="Threads of torch; default: those that `run` would use.")
     ] = None,
@@ -207,7 +208,7 @@ def train(
     if values:  # refuses what changes other conditions but not this one
         find_with(name, smoke, None).only(sweep.conditions[0].declared, seed).with_values(parse(values))
     with _saying_how_to_continue(), contextlib.closing(Template()) as template:
-        outcome = run_here(sweep, settings, out, accept_code, template=template, is_anew=anew)
+        outcome = run_here(sweep, settings, out, accept_code, template=template, is_anew=anew, again=again)
     for metric, value in sorted(outcome.replicates[0].metrics.items()):
         out.print(f"{metric:32} {value:.6g}")
     _finish(sweep, outcome)

@@ -78,7 +78,7 @@ def archive(
     say(f"Archive: {path_from_here(file)} ({file.stat().st_size / 1e6:,.1f} MB)")
 
 
-def restore(file: Annotated[Path, typer.Argument(help="Of `ponderay archive`, `rm` or `run --again`.")]) -> None:
+def restore(file: Annotated[Path, typer.Argument(help="Of `ponderay archive`, `rm` or `--again`.")]) -> None:
     """Bring the replicates of an archive back into their study; nothing that is there is written over.
 
     Names and checksums in the file are checked first, and nothing in it is executed.

@@ -1,6 +1,7 @@
 """Results of other code, or of other settings under the same name, that make room for those of the sweep as it is."""
 
 import shlex
+from collections.abc import Collection
 from pathlib import Path
 
 from orchestrator.console.errors import RefusedError
@@ -15,11 +16,14 @@ from orchestrator.tracking.load import load_if_run
 from search_spaces.sweep import Condition
 
 
-def make_room(factory: TaskFactory, accept_code: bool) -> tuple[Path, int] | None:
+def make_room(factory: TaskFactory, accept_code: bool, seeds: Collection[int] = ()) -> tuple[Path, int] | None:
     """Moves the sweep's outdated replicates into an archive; its file, and how many there were. None without any.
 
     What is of the sweep as it is stays, so that the same command goes on with it after a stop. A search is drawn from
     its first condition again where anything in it is outdated: what it learnt is of the old code.
+
+    Args:
+        seeds: of the replicates that may move; default: all that are recorded, also those that the sweep lacks now.
 
     Raises:
         RefusedError: if others of the study, which stay, are of other code too, and that is not accepted.
@@ -28,7 +32,7 @@ def make_room(factory: TaskFactory, accept_code: bool) -> tuple[Path, int] | Non
     if study is None:
         return None
     factory = under_recorded_names(factory, study)
-    outdated = _outdated(factory, study)
+    outdated = [one for one in _outdated(factory, study) if not seeds or one.seed in seeds]
     if not outdated:
         return None
     gone = {(one.condition, one.seed) for one in outdated}
@@ -42,11 +46,13 @@ def make_room(factory: TaskFactory, accept_code: bool) -> tuple[Path, int] | Non
         left = [one for one in stays.replicates if one.state == "complete" and one.code_version not in now]
         if left and not accept_code:
             chosen = " ".join(f"--condition {shlex.quote(one.name)}" for one in factory.sweep.conditions)
+            chosen += "".join(f" --seed {seed}" for seed in seeds)
+            wider = f"type `ponderay run {study.sweep} --again`" if seeds else "drop --condition"
             more = f" and {len(left) - 1:,} more" if len(left) > 1 else ""
             files = earlier.changed_files(left[0].code_version, task)
             raise RefusedError(
                 f"--again {chosen} would leave {left[0].condition} seed {left[0].seed}{more} of other code{files}: "
-                "drop --condition, or add --accept-code. `ponderay rm` moves away what the sweep lacks."
+                f"{wider}, or add --accept-code. `ponderay rm` moves away what the sweep lacks."
             )
         earlier.check(task, JournalSummary())
     return remove(study.sweep, factory.settings, lambda one: (one.condition, one.seed) in gone)

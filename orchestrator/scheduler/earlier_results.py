@@ -162,7 +162,7 @@ class EarlierResults:
     def _other_ways(self) -> str:
         """What to do about results that the sweep as it is now does not give, beside keeping them in it."""
         name = self.factory.sweep.name
-        again = "add --again to `ponderay run` to move them to an archive and train them anew"
+        again = "add --again to move them to an archive and train them anew"
         return f"{again}, or type `ponderay rename {name} NEW` to make them a study of their own."
 
     def changed_files(self, version: str, task: Task) -> str:

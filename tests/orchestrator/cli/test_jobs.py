@@ -77,12 +77,12 @@ def job(name: str, state: str, sweep: str = "asr.demo.smoke", ended_ms: int | No
 
 
 def test_submit_sends_the_sources_and_says_how_to_go_on(cluster):
-    done = call("submit", "asr.demo", "--smoke", "--set", "training.num_epochs=2", "--env", "A=b")
+    done = call("submit", "asr.demo", "--smoke", "--set", "training.num_epochs=2", "--env", "A=b", "--again")
     assert done.exit_code == 0
     ((submission, name, names),) = cluster.sent
     assert (submission.sweep, name) == ("asr.demo.smoke", "asr.demo.smoke-1")
     assert submission.entrypoint == (
-        "python -m orchestrator run search_spaces.asr:SWEEPS.demo --smoke --set training.num_epochs=2"
+        "python -m orchestrator run search_spaces.asr:SWEEPS.demo --smoke --set training.num_epochs=2 --again"
     )
     assert submission.variables == {"A": "b"}
     brought = {".ponderay/commit", ".ponderay/diff"}

@@ -10,6 +10,7 @@ from orchestrator.scheduler import task_factory
 from orchestrator.scheduler.again import make_room
 from orchestrator.scheduler.put_away import archive, restore
 from orchestrator.scheduler.task_factory import TaskFactory
+from tests.door import PLAIN, ponderay, write
 from tests.integration.sweeps import run_quietly, tiny
 from trainables.errors import InputError
 
@@ -32,6 +33,26 @@ def test_others_of_other_code_are_named_and_an_archive_of_what_is_there_restores
     assert make_room(factory, accept_code=True)[1] == 2
     with pytest.raises(RefusedError, match=r"has [ab] seed 1 already; `ponderay rename tiny\.sweep NEW` makes room"):
         restore(file, settings)
+
+
+@pytest.mark.slow
+def test_train_again_moves_its_own_replicate_once_also_when_it_is_cut_off(workplace):
+    train = ("train", "toy.py:toy", "--condition", "width=4", "--again")
+    write(workplace, PLAIN)
+    assert all(ponderay(workplace, *train, "--seed", seed).returncode == 0 for seed in "12")
+    write(
+        workplace,
+        PLAIN.replace("  # NOISE", " + 1; step == 4 and not found and exec('import os; os.kill(os.getpid(), 9)')"),
+    )
+    refused = ponderay(workplace, *train).stderr
+    assert "would leave width=4 seed 2 of other code" in refused
+    assert "--condition width=4 --seed 1" in refused and "type `ponderay run toy --again`, or add" in refused
+    assert not list(workplace.glob("runs/archives/*"))
+    cut_off = ponderay(workplace, *train, "--accept-code")
+    assert "to be trained anew: 1." in cut_off.stdout and cut_off.returncode == -9
+    done = ponderay(workplace, *train, "--accept-code")
+    assert done.returncode == 0 and "Moved" not in done.stdout, done.stderr
+    assert len(list(workplace.glob("runs/archives/*"))) == 1
 
 
 def test_of_few_trials_importance_cannot_answer(workplace, monkeypatch):
