@@ -78,7 +78,8 @@ def from_mlflow(
 def curves(study: Study | str, metric: str | None = None, condition: str | None = None) -> "tuple[SeedCurve, ...]":
     """What replicates have reported in training, by step: a curve for each metric, condition and seed.
 
-    Of a metric that was reported more than 200 times it has 200 even steps, and every value near the end.
+    Of a metric that was reported more than 200 times it has 200 even steps, and every value near the end. `is_pruned`
+    marks what a search has stopped early.
 
     Args:
         metric: default: every one.
@@ -103,7 +104,7 @@ def curves(study: Study | str, metric: str | None = None, condition: str | None 
     found = load_curves(loaded.sweep, replicates, read_settings(), None if metric is None else [metric])
     made = [(one, found[name_of(one)]) for one in replicates if name_of(one) in found]
     every = tuple(
-        SeedCurve(one.condition, one.seed, name, tuple(history), tuple(history.values()))
+        SeedCurve(one.condition, one.seed, name, tuple(history), tuple(history.values()), one.state == "pruned")
         for one, kept in made
         for name in kept.curves
         if (history := kept.of(name))

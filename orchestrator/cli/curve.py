@@ -1,6 +1,7 @@
 """The command `curve`: any metric against a number that the sweep varies."""
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -57,7 +58,7 @@ def curve(
     refuse_without_figure(format, log, size, label)
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     study, question = ask(sweep, settings, where, None)
-    chosen = _varied(study, question, metric or question.objectives[0].metric, over)
+    chosen = _varied(study, question, metric or question.objectives[0].metric, over, sweep.search is not None)
     name_of_metric = f"{sweep.name}.{chosen.metric.replace('@', '_at_')}"
     if format.printed is None:
         from orchestrator.report.figure.paper import paper_curve, save_figure
@@ -76,13 +77,23 @@ def curve(
     with spinner("Drawing"):
         draw(varied_figure(chosen), sweep.name, file)
     if format.printed is Format.table:
+        if pruned := {one.condition for one in study.replicates if one.state == "pruned"}:
+            note = f"The search stopped {len(pruned):,} of {len(study.conditions):,} conditions early"
+            out.print(f"{note}, which have no value here; the report draws what they ran, by step.")
         out.print(f"Figure: {file}", soft_wrap=True, markup=False)
 
 
-def _varied(study: "Study", question: "Question", metric: str, over: str | None) -> "Varied":
+def _varied(study: "Study", question: "Question", metric: str, over: str | None, is_search: bool) -> "Varied":
     from orchestrator.results.varied import varied, varied_paths
 
+    question = replace(question, configs=question.configs or study.configs)  # a search lists none before it has run
     paths = varied_paths(question)
+    if not paths and is_search:
+        rule = "is a search that draws several numbers at once, so no condition differs from others in one number alone"
+        ways = (
+            "`ponderay importance` says which number matters, and `ponderay report` draws its learning curves by step"
+        )
+        raise InputError(f"{question.sweep} {rule}. {ways}.")
     if not paths:
         rule = "must vary a number over three values or more in listed conditions or evaluations, all else equal"
         raise InputError(f"{question.sweep} {rule}, but does not.")

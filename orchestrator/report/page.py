@@ -116,7 +116,7 @@ def _front(answers: Answers) -> dict[str, Any]:
 def _curves(answers: Answers, curves: Sequence[Curve]) -> dict[str, Any]:
     names = curve_conditions(answers.front)
     figures = curve_figures(curves, names)
-    drawn = {line.condition for figure in figures for line in figure.lines}
+    drawn = {name for figure in figures for name in figure.conditions}
     rows = {point.condition: i for i, point in reversed(list(enumerate(answers.front.points)))}
     return {
         "curve_area": AREA,
@@ -124,6 +124,8 @@ def _curves(answers: Answers, curves: Sequence[Curve]) -> dict[str, Any]:
         "curve_conditions": [(number, name, rows[name]) for number, name in enumerate(names) if name in drawn],
         "num_curve_metrics": curve_metrics(curves),
         "curve_rows": rows,
+        "num_pruned": sum(one.state == "pruned" for one in answers.study.replicates),
+        "num_pruned_drawn": len({line.condition for one in figures for line in one.lines if line.number is None}),
     }
 
 

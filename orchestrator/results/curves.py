@@ -25,6 +25,7 @@ class Curve:
     Attributes:
         means: over the n replicates, at each of `steps`.
         stds: sample standard deviations; NaN for n = 1.
+        is_pruned: whether it is the part that one replicate ran before its search stopped it.
     """
 
     condition: str
@@ -33,6 +34,7 @@ class Curve:
     steps: tuple[int, ...]
     means: tuple[float, ...]
     stds: tuple[float, ...]
+    is_pruned: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,18 @@ from trainables.metric import Best
 
 @dataclass(frozen=True)
 class SeedCurve:
-    """A metric over the training of one replicate: its finite values, by step."""
+    """A metric over the training of one replicate: its finite values, by step.
+
+    Attributes:
+        is_pruned: whether it is the part that ran before a search stopped it; the replicate has no result.
+    """
 
     condition: str
     seed: int
     metric: str
     steps: tuple[int, ...]
     values: tuple[float, ...]
+    is_pruned: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import gzip
 import zlib
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from orchestrator.environment.settings import Settings
@@ -28,6 +29,7 @@ from trainables.errors import InputError
 from trainables.metric import Best
 
 Found = dict[str, ReplicateCurves]
+MOST_PRUNED: Final = 100
 
 
 def load_curves(
@@ -51,13 +53,21 @@ def load_curves(
 
 
 def load_mean_curves(study: Study, conditions: Sequence[str], settings: Settings) -> tuple[Curve, ...]:
-    """The curves of conditions over those complete replicates whose curves are found, by condition and metric."""
+    """The curves of conditions over those complete replicates whose curves are found, by condition and metric.
+
+    Behind them come those of replicates that a search has stopped early, of MOST_PRUNED at most.
+    """
     complete = [one for one in study.replicates if one.state == "complete" and one.condition in conditions]
-    found = load_curves(study.sweep, complete, settings)
+    pruned = [one for one in study.replicates if one.state == "pruned"][:MOST_PRUNED]
+    found = load_curves(study.sweep, [*complete, *pruned], settings)
     curves: list[Curve] = []
     for name in conditions:
         known = [found[name_of(one)].curves for one in complete if one.condition == name and name_of(one) in found]
         curves += mean_curves(name, known)
+    for one in pruned:
+        if name_of(one) in found:
+            own = mean_curves(one.condition, [found[name_of(one)].curves])
+            curves += [replace(curve, is_pruned=True) for curve in own]
     return tuple(curves)
 
 

@@ -5,6 +5,7 @@ import math
 import pytest
 from typer.testing import CliRunner
 
+import ponderay
 from orchestrator.cli.main import app
 from orchestrator.environment.settings import read_settings
 from orchestrator.journal.folder import ReplicateFolder
@@ -95,6 +96,18 @@ def test_a_first_seed_goes_on_by_its_curve_and_whatever_was_stopped_is_no_result
     assert (frame["state"] == "pruned").sum() == num_pruned
     again = Study.from_dataframe(frame, ONE)
     assert [one.state for one in again.replicates] == [one.state for one in study.replicates]
+
+    # Of more than one step, what was stopped is drawn beside the results, and marked.
+    run_quietly(halved(8, "tiny.longer", halving=Halving(METRIC, first=2, factor=2)))
+    stopped = {one.condition for one in recorded("tiny.longer").replicates if one.state == "pruned"}
+    said("report", "tiny.longer", "--output", "longer")
+    page = "".join(page.read_text() for page in (workplace / "longer").glob("*.html"))
+    assert all(f"<title>{name}, stopped early by the search</title>" in page for name in stopped)
+    assert f"stopped early by the search, one seed each, no result: {len(stopped)}</li>" in page
+    curves = ponderay.curves("tiny.longer", METRIC)
+    assert {one.condition for one in curves if one.is_pruned} == stopped != {one.condition for one in curves}
+    by_number = said("curve", "tiny.longer")
+    assert f"The search stopped {len(stopped)} of 8 conditions early, which have no value here" in by_number
 
 
 INTERRUPTIONS = {

@@ -27,10 +27,10 @@ class Line:
     """A condition's curve: paths along the mean and around the 95 % band (empty for one replicate).
 
     Attributes:
-        number: of the condition among those shown, which says how the line looks.
+        number: of the condition among those shown, which says how the line looks; None where a search has stopped it.
     """
 
-    number: int
+    number: int | None
     condition: str
     mean: str
     band: str
@@ -59,11 +59,16 @@ class CurveFigure:
 def curve_figures(curves: Sequence[Curve], conditions: Sequence[str]) -> tuple[CurveFigure, ...]:
     """A figure for each metric that has a curve of one of the conditions, in the order of the curves; at most 24.
 
-    Curves of one step are left out: there is no line to draw.
+    Curves of one step are left out: there is no line to draw. What a search has stopped early is drawn beside them.
     """
-    drawn = [curve for curve in curves if curve.condition in set(conditions) and len(curve.steps) > 1]
+    lines = [curve for curve in curves if len(curve.steps) > 1]
+    drawn = [curve for curve in lines if curve.condition in set(conditions) and not curve.is_pruned]
+    pruned = [curve for curve in lines if curve.is_pruned]
     metrics = list(dict.fromkeys(curve.metric for curve in drawn))[:MAX_FIGURES]
-    return tuple(_figure(metric, [c for c in drawn if c.metric == metric], conditions) for metric in metrics)
+    return tuple(
+        _figure(metric, [c for c in drawn if c.metric == metric], [c for c in pruned if c.metric == metric], conditions)
+        for metric in metrics
+    )
 
 
 def curve_metrics(curves: Sequence[Curve]) -> int:
@@ -71,14 +76,15 @@ def curve_metrics(curves: Sequence[Curve]) -> int:
     return len({curve.metric for curve in curves if len(curve.steps) > 1})
 
 
-def _figure(metric: str, curves: Sequence[Curve], conditions: Sequence[str]) -> CurveFigure:
+def _figure(metric: str, curves: Sequence[Curve], pruned: Sequence[Curve], conditions: Sequence[str]) -> CurveFigure:
     curves = sorted(curves, key=lambda curve: conditions.index(curve.condition))
-    means = [mean for curve in curves for mean in curve.means]
+    means = [mean for curve in (*curves, *pruned) for mean in curve.means]
     bounds = [bound for curve in curves for interval in intervals(curve) for bound in interval]
-    steps = [float(step) for curve in curves for step in (curve.steps[0], curve.steps[-1])]
+    steps = [float(step) for curve in (*curves, *pruned) for step in (curve.steps[0], curve.steps[-1])]
     x_axis = Axis(min(steps), max(steps), AREA.left, AREA.right)
     y_axis = Axis.around(means, AREA.bottom, AREA.top, bounds)
-    lines = tuple(_line(curve, conditions.index(curve.condition), x_axis, y_axis) for curve in curves)
+    numbered = [(curve, None) for curve in pruned], [(curve, conditions.index(curve.condition)) for curve in curves]
+    lines = tuple(_line(curve, number, x_axis, y_axis) for layer in numbered for curve, number in layer)
     names = tuple(curve.condition for curve in curves)
     return CurveFigure(metric, x_axis, y_axis, lines, names, _rows(curves))
 
@@ -91,7 +97,7 @@ def intervals(curve: Curve) -> tuple[Interval, ...]:
     return tuple(map(Interval, low.tolist(), high.tolist()))
 
 
-def _line(curve: Curve, number: int, x_axis: Axis, y_axis: Axis) -> Line:
+def _line(curve: Curve, number: int | None, x_axis: Axis, y_axis: Axis) -> Line:
     kept = [i for i in subsample(len(curve.steps), MAX_STEPS) if math.isfinite(curve.means[i])]
     places = [(x_axis.at(curve.steps[i]), y_axis.at(curve.means[i])) for i in kept]
     found = intervals(curve)
