@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 WRITE_AT_END_S: Final = 600.0
 """How long a finished sweep waits for a tracking store that is away."""
 
+DRAW_AFTER_S: Final = 60.0
 WRITE_AT_STOP_S: Final = 20.0
 POLL_S: Final = 0.2
 
@@ -88,6 +89,7 @@ def run(
         StoppedError: if it reached its limit, or another driver has taken its lease.
         KeyboardInterrupt: on Ctrl-C and SIGTERM. In all cases what is done is kept.
     """
+    began_s = time.monotonic()
     factory = TaskFactory(sweep, settings, num_gpus=0)
     conditions = check_retry(sweep, settings, retry)
     if complete := finished_replicates(factory, accept_code):
@@ -123,7 +125,13 @@ def run(
                         run_by_tune(scheduler, settings.runs, watch)
 
                 run_through_losses(connection, scheduler, settings.cluster_wait * 60, note, on_this_cluster)
-        return driver.outcome(scheduler)
+        outcome = driver.outcome(scheduler)
+        if time.monotonic() - began_s > DRAW_AFTER_S and not outcome.num_unwritten:  # a shorter run would feel it
+            from orchestrator.report.front_files import keep_front
+
+            if lacking := keep_front(sweep, settings):
+                console.print(lacking, markup=False, soft_wrap=True)
+        return outcome
 
 
 def run_here(

@@ -10,15 +10,20 @@ from typing import NamedTuple
 
 from orchestrator.environment.settings import Settings
 from orchestrator.pareto.attainment import MAX_STEPS
-from orchestrator.report.answers import Answers
+from orchestrator.report.answers import Answers, front_of
 from orchestrator.report.condition_table import condition_table, front_objectives, reference_names
 from orchestrator.report.figure.front import Published, chance_class, front_figure
 from orchestrator.report.front_table import draws_text, front_json
 from orchestrator.report.html import image, page, to_png
 from orchestrator.report.page_table import page_table
+from orchestrator.report.published_marks import published_marks
 from orchestrator.report.selection import selected_points
+from orchestrator.results.reference import recorded_question
 from orchestrator.tracking import names
+from orchestrator.tracking.load import load_study
 from search_spaces.names import path_part
+from search_spaces.redaction import redacted_text
+from search_spaces.sweep import Sweep
 
 
 class FrontFiles(NamedTuple):
@@ -55,6 +60,27 @@ class Stamp:
         if self._file is not None:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             self._file.write_text(self._digest)
+
+
+def keep_front(sweep: Sweep, settings: Settings) -> str:
+    """Why the front of what a sweep has come to could not be drawn and stored as `ponderay pareto` would; else empty.
+
+    Of one objective there is no front, and nothing is drawn.
+    """
+    if len(sweep.objectives) < 2:
+        return ""
+    try:
+        study = load_study(sweep.name, settings)
+        question = replace(recorded_question(sweep, study, None), objectives=sweep.objectives[:3])
+        answers = Answers(question, study, front_of(study, question), (), ())
+        if answers.front.points:
+            published, files = published_marks(question, study), FrontFiles.of(sweep.name, settings.figures)
+            write_files(answers, published, files)
+            store(answers, files, settings)
+            Stamp(answers, published, settings).set()
+    except Exception as error:  # the sweep is complete, whatever becomes of a picture
+        return f"The front is not drawn ({redacted_text(str(error))}); `ponderay pareto {sweep.name}` does it."
+    return ""
 
 
 def write_files(answers: Answers, published: Sequence[Published], files: FrontFiles) -> None:

@@ -10,6 +10,7 @@ import pytest
 import ray
 from rich.console import Console
 
+from orchestrator import run as runs
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.run import run
@@ -37,7 +38,8 @@ def by_condition(outcome):
     return {(r.condition, r.seed): (r.state, dict(r.metrics)) for r in outcome.replicates}
 
 
-def test_trial_train_workers_and_no_ray_give_the_same_digits():
+def test_trial_train_workers_and_no_ray_give_the_same_digits(monkeypatch):
+    monkeypatch.setattr(runs, "DRAW_AFTER_S", 0.0)  # as if it had taken longer, so the front is drawn at its end
     conditions = (
         Condition("in the trial", {"first.level": 0.5}),
         Condition("in two workers", {"first.level": 0.625}, Resources(num_workers=2)),
@@ -48,6 +50,8 @@ def test_trial_train_workers_and_no_ray_give_the_same_digits():
     assert by_condition(outcome) == by_condition(alone)
     assert {r.state for r in outcome.replicates} == {"complete"}
     assert set(statuses("tiny.sweep").values()) == {"FINISHED"}
+    stored = {file.path for file in Tracking(read_settings()).runs("tiny.sweep").files_of("figures")}
+    assert stored == {f"figures/tiny.sweep.front.{ending}" for ending in ("html", "png", "json")}
     run_with_ray(sweep)
     assert set(starts().values()) == {1}
     assert {record["threads"] for record in started_records("tiny.sweep")} == {1}
