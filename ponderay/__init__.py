@@ -94,6 +94,10 @@ NOTEBOOK = (
 )  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *NOTEBOOK, "Study"})
+
+
 def __getattr__(name: str) -> Any:
     """What needs more than declarations is imported when it is asked for."""
     if name in NOTEBOOK:

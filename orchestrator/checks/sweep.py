@@ -122,6 +122,8 @@ def check_tracking(settings: Settings) -> Check:
         remedy = OTHER_STORE if is_file else "Start the server, or name another store with PONDERAY_TRACKING_URI."
         if is_file and tracking_damage.fault(tracking_store.sqlite_file(uri)):
             remedy = REPAIR
+        if fault in tracking_store.REFUSALS.values():
+            remedy = "Correct them."
         if "No module named" in fault:
             remedy = "Install the database's driver, which is that module."
         return Check("tracking", "failed", f"{address} cannot be used: {fault}", remedy)

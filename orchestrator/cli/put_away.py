@@ -90,7 +90,8 @@ def restore(file: Annotated[Path, typer.Argument(help="Of `ponderay archive`, `r
     if number == 0:
         say(f"Of {name} all {every:,} are there already; nothing to do.")
         return
-    say(f"Of {name} {number:,} replicate{' is' if number == 1 else 's are'} back.")
+    part = "" if number == every else f" of {every:,}"
+    say(f"Of {name} {number:,}{part} replicate{' is' if number == every == 1 else 's are'} back.")
 
 
 def rename(

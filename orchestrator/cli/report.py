@@ -2,6 +2,7 @@
 
 import hashlib
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -15,7 +16,7 @@ from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Wh
 from orchestrator.console.printing import Format, OutputFormat
 from orchestrator.console.spinner import spinner
 from orchestrator.environment.places import folder_at
-from trainables.errors import InputError
+from trainables.errors import DataWarning, InputError
 
 if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
@@ -107,10 +108,15 @@ def report(
         report_summary.Report(answers, provenance, all_tables, files, bundle, digest, importance), format
     )
     sys.stdout.flush()
-    with spinner("Storing page and tables in MLflow"):
-        tracking = open_tracking(sweep.name, settings)  # takes a second, for which no answer waits
-        if tracking:
-            tracking.store_report(sweep.name, files)
+    try:
+        with spinner("Storing page and tables in MLflow"):
+            tracking = open_tracking(sweep.name, settings)  # takes a second, for which no answer waits
+            if tracking:
+                tracking.store_report(sweep.name, files)
+    except InputError as error:
+        if settings.tracking_uri.startswith("sqlite:"):
+            raise
+        warnings.warn(f"Page and tables are not stored in MLflow. {error}", DataWarning, stacklevel=2)
 
 
 def _check_places(output: Path | None, bundle: Path | None) -> None:

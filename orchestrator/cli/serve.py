@@ -55,6 +55,9 @@ def serve(
     default = OF_ROOT if os.geteuid() == 0 else Path("~/.ponderay/server")
     where = ServerFolder(folder_at(folder or default, "--folder").resolve())
     if stop:
+        if not where.was_used():
+            rule = f"--folder must be that of a tracking server, but {where.path} never had one"
+            raise InputError(f"{rule}; `ponderay serve --stop --folder FOLDER` ends that of FOLDER.")
         say("The tracking server has ended." if where.stop() else f"No tracking server runs in {where.path}.")
         return
     server = _server(where.path, host, port, artifacts)

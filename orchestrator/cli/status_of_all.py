@@ -75,5 +75,7 @@ def _names(settings: "Settings") -> list[str]:
         try:
             names += [sweep.name for sweep in Tracking(settings).sweeps()]
         except InputError as error:
+            if not names:  # nobody knows whether there is a study
+                raise
             warnings.warn(f"Only what this machine has is listed. {error}", DataWarning, stacklevel=2)
     return list(dict.fromkeys(names))

@@ -44,8 +44,8 @@ def ui(
         return
     check_free(host, port, "is `ponderay ui` running already?")
     here = link(host, port)
+    out.print(f"MLflow: {here} (answers some seconds after this list; ends with Ctrl-C)", markup=False, soft_wrap=True)
     _print_pages(settings, here)
-    out.print(f"MLflow: {here} (ready in a few seconds; ends with Ctrl-C)", markup=False, soft_wrap=True)
     sys.stdout.flush()
     store = {"MLFLOW_BACKEND_STORE_URI": address(settings.tracking_uri)} | ONLY_TRACKING
     arguments = ["--host", host, "--port", str(port), "--workers", "1"]

@@ -85,7 +85,7 @@ def remove(name: str, settings: Settings, chosen: Chosen, to: Path | None = None
 def restore(file: Path, settings: Settings) -> tuple[str, int, int]:
     """Brings an archive's replicates back into the study of their sweep; its name, how many came back, and of how many.
 
-    None comes back where all are there already, as they are in the archive. Nothing is written over.
+    What is there already, as it is in the archive, stays. Nothing is written over.
 
     Raises:
         InputError: if the file is no archive, or is damaged.
@@ -99,9 +99,9 @@ def restore(file: Path, settings: Settings) -> tuple[str, int, int]:
         check_sweep_name(name)
         with _held(name, settings, is_there=False) as study:
             archived = content.study(name).replicates
-            if not (is_here := all(one in study.replicates for one in archived)):
-                study.restore(opened, content)
-        return name, 0 if is_here else len(archived), len(archived)
+            if lacking := {name_of(one) for one in archived if one not in study.replicates}:
+                study.restore(opened, part_of(content, lacking, is_all=True))
+        return name, len(lacking), len(archived)
 
 
 def rename(old: str, new: str, settings: Settings) -> None:
@@ -198,25 +198,24 @@ class _Held:
         StudyFile(self.folder, self.token, self.token, lambda content: part_of(content, kept, is_all=True)).close()
 
     def restore(self, opened: Archive, archived: StudyContent) -> None:
-        """Brings back what an archive has, of which nothing may be here."""
+        """Brings back of an archive what is `archived`, of which nothing may be here."""
         if double := sorted(set(archived.replicates) & set(self.content.replicates)):
             raise RefusedError(f"{self.name} has {double[0]} already; `ponderay rename {self.name} NEW` makes room.")
         first = str(opened.about["first_name"])
         if self.content.replicates and first != name_in_keys(self.settings, self.name):
             raise RefusedError(f"{self.name} has replicates of another sweep; `ponderay rename {self.name} NEW` first.")
-        for key in opened.files:
+        for key in {one.key for one in archived.study(self.name).replicates}.intersection(opened.files):
             self._restore_files(key, opened)
         if first != self.name:
             self._write_first_name(self.name, first)
         replicates = {**self.content.replicates, **archived.replicates}
-        order = {condition: number for number, condition in enumerate(opened.about["order"])}
         conditions = {**archived.conditions, **self.content.conditions}
-        last = len(order)
+        order = dict.fromkeys([*opened.about["order"], *conditions])
         merged = replace(
             self.content,
             sweep={**archived.sweep, **self.content.sweep, "lease": self.token},
             origins={**self.content.origins, **archived.origins},
-            conditions={name: conditions[name] for name in sorted(conditions, key=lambda one: order.get(one, last))},
+            conditions={name: conditions[name] for name in order if name in conditions},
             replicates=replicates,
             code={**self.content.code, **archived.code},
         )
@@ -229,7 +228,8 @@ class _Held:
             from orchestrator.scheduler.search_store import load_searches
 
             load_searches(json.loads(searches), self.settings)
-        _replace(self.folder / CURVE_FILE, self._curves() + opened.read(CURVE_FILE))
+        curves, _ = split_curves(opened.read(CURVE_FILE), archived.replicates.keys())
+        _replace(self.folder / CURVE_FILE, self._curves() + curves)
         StudyFile(self.folder, self.token, self.token, lambda _: merged).close()
 
     def move(self, new: str, token: str) -> None:
@@ -347,35 +347,35 @@ def _held(name: str, settings: Settings, is_there: bool = True) -> Iterator[_Hel
     is_local = store_kind(settings.tracking_uri) == "sqlite"
     tracking = open_tracking(name, settings) if is_local else _server(settings)
     leases: Leases = FolderLeases(settings) if is_local or tracking is None else ServerLeases(tracking, settings)
-    with contextlib.closing(LeaseKeeper(leases, _passed_over)) as keeper:
-        lease = keeper.lease(f"sweep {name}")
-        if not lease.acquire_or_wait():
-            raise RefusedError(f"{name} is run by {lease.holder()}; wait for it or stop it.")
-        folder = settings.replicates(name)
-        for path in folder.glob(f"*/{IN_USE}"):
-            if (work := FileLock(path)).is_held():
-                raise RefusedError(f"{name} is at work ({work.holder()}); wait for it or stop it.")
-        if url := settings.shared(folder):
-            bring_from_bucket(url, folder)
-        found, known = read_study_file(folder), load_if_run(name, settings)
-        is_newest = found is not None and found.sweep.get("lease") == lease.previous
-        if not is_newest and (found or known or next(folder.glob(f"*/{JOURNAL}"), None)):
-            raise RefusedError(f"The study file of {name} is not here or not whole; `ponderay run {name}` writes it.")
-        file = StudyFile(folder, lease.previous, lease.token)
-        file.close()
-        if tracking and not is_local:
-            tracking = open_tracking(name, settings)
-        try:
+    try:
+        with contextlib.closing(LeaseKeeper(leases, _passed_over)) as keeper:
+            lease = keeper.lease(f"sweep {name}")
+            if not lease.acquire_or_wait():
+                raise RefusedError(f"{name} is run by {lease.holder()}; wait for it or stop it.")
+            folder = settings.replicates(name)
+            for path in folder.glob(f"*/{IN_USE}"):
+                if (work := FileLock(path)).is_held():
+                    raise RefusedError(f"{name} is at work ({work.holder()}); wait for it or stop it.")
+            if url := settings.shared(folder):
+                bring_from_bucket(url, folder)
+            found, known = read_study_file(folder), load_if_run(name, settings)
+            is_newest = found is not None and found.sweep.get("lease") == lease.previous
+            if not is_newest and (found or known or next(folder.glob(f"*/{JOURNAL}"), None)):
+                raise RefusedError(f"{name} has no whole study file here; `ponderay run {name}` writes it.")
+            file = StudyFile(folder, lease.previous, lease.token)
+            file.close()
+            if tracking and not is_local:
+                tracking = open_tracking(name, settings)
             yield _Held(name, settings, leases, lease.token, tracking, file.content)
-        except Exception as error:
-            from orchestrator.tracking.availability import is_unavailable
+            if not keeper.holds_all():
+                raise RefusedError(f"Another process has taken {name}; `ponderay status {name}` shows it.")
+    except Exception as error:
+        from orchestrator.tracking.availability import is_unavailable
 
-            if not is_unavailable(error):
-                raise
-            reason = reason_of(error, settings.tracking_uri)
-            raise InputError(f"MLflow does not answer ({reason}); type the same again when it does.") from None
-        if not keeper.holds_all():
-            raise RefusedError(f"Another process has taken {name} meanwhile; look at it with `ponderay status {name}`.")
+        if not is_unavailable(error):
+            raise
+        reason = reason_of(error, settings.tracking_uri)
+        raise InputError(f"MLflow does not do it ({reason}); type the same again when it does.") from None
 
 
 def _server(settings: Settings) -> "Tracking":

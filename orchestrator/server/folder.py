@@ -125,6 +125,13 @@ class ServerFolder:
         part.write_text(json.dumps(asdict(own)), encoding="utf-8")
         part.replace(self._state)
 
+    def was_used(self) -> bool:
+        """Whether a server was ever started here; true where only another user can see it."""
+        try:
+            return self._lock.exists()
+        except PermissionError:
+            return True
+
     def stop(self) -> bool:
         """Ends whoever serves here, and what one that was killed has left; returns whether there was anything.
 

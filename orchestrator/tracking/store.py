@@ -135,6 +135,13 @@ CONNECT_LIMITS: Final = {
 PART_OF_PASSWORD: Final = re.compile(r'"[^"\s]*@')
 """What is taken for a part of the host's name where a password holds an @ that is not written %40."""
 
+CREDENTIALS: Final = "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or ~/.mlflow/credentials"
+REFUSALS: Final = {
+    401: f"it does not know this user with this password ({CREDENTIALS}, a copy of the server's own)",
+    403: f"this user may read here, but not change it ({CREDENTIALS}); the server's own user, ponderay, may",
+}
+"""What a server means by its status of HTTP."""
+
 NO_ADDRESS: Final = "it is not a valid address (write %40 for @ and %2F for / in a password)"
 
 
@@ -278,7 +285,10 @@ def reason_of(error: BaseException, uri: str) -> str:
     """What went wrong with the store at `uri`, in one line without passwords."""
     if isinstance(error, ValueError):  # its words may be a part of the password
         return NO_ADDRESS
+    status = error.get_http_status_code() if hasattr(error, "get_http_status_code") else 0
     text = telling_line(str(error)) or type(error).__name__
+    if status in REFUSALS and store_kind(uri) in ("http", "https"):
+        return REFUSALS[status]
     caused = re.search(r"\[Errno \d+\] ([\w ]+)", text)  # such as `Connection refused`
     return _without_password(caused[1] if caused else text[:200], uri)
 

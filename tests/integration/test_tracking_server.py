@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 from mlflow import MlflowClient
 
+from orchestrator.cli.status_of_all import show_studies
+from orchestrator.console.printing import Format
 from orchestrator.environment.credentials import Credentials
 from orchestrator.environment.settings import read_settings
+from orchestrator.scheduler.put_away import archive
 from orchestrator.server.app import is_served
 from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.load import load_study
 from orchestrator.tracking.store import fault
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_without_ray import RUNS_OF_A_AND_B, starts, statuses
@@ -271,10 +275,13 @@ def test_a_wrong_password_is_one_line_at_the_start(client, tmp_path, monkeypatch
     with pytest.raises(InputError) as raised:
         run_quietly(tiny({"a": {}}, name="tiny.refused"))
     assert "\n" not in str(raised.value) and not list(tmp_path.rglob("journal.jsonl"))
+    assert "does not know this user with this password" in str(raised.value)
+    with pytest.raises(InputError, match="does not know this user with this password"):
+        show_studies(read_settings(), Format.table)  # of which nobody may say that there is no study
 
 
 @pytest.mark.slow
-def test_a_further_user_reads_and_changes_nothing_of_others(client):
+def test_a_further_user_reads_and_changes_nothing_of_others(client, workplace, monkeypatch):
     reader = Credentials("reader", "only reads here")
     made = {"username": reader.user, "password": reader.password}
     assert client.ask("POST", f"{API}/users/create", made, client.user)[0] == 200
@@ -292,6 +299,16 @@ def test_a_further_user_reads_and_changes_nothing_of_others(client):
     assert {path: client.ask("POST", path, body, reader)[0] for path, body in refused.items()} == dict.fromkeys(
         refused, 403
     )
+    run_quietly(tiny({"a": {}}, name="tiny.shown", seeds=(1,)))
+    monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", reader.user)
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", reader.password)
+    assert load_study("tiny.shown", read_settings()).replicates
+    for refused in (
+        lambda: run_quietly(tiny({"b": {}}, name="tiny.shown")),
+        lambda: archive("tiny.shown", read_settings()),
+    ):
+        with pytest.raises(InputError, match="this user may read here, but not change it"):
+            refused()
 
 
 def _text(file: Path) -> str:

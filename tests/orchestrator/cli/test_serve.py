@@ -81,13 +81,13 @@ def test_a_folder_has_one_name_whatever_links_lead_to_it(tmp_path, monkeypatch, 
     """By which the processes of its server are found again."""
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    assert call(monkeypatch, "--folder", str(tmp_path / "link"), "--stop") == 0
-    assert f"No tracking server runs in {tmp_path.resolve() / 'real'}." in capsys.readouterr().out
+    assert call(monkeypatch, "--folder", str(tmp_path / "link"), "--stop") == 2
+    assert f"but {tmp_path.resolve() / 'real'} never had one" in capsys.readouterr().err
 
 
-def test_to_stop_what_does_not_run_is_done_at_once(tmp_path, monkeypatch, capsys):
-    assert call(monkeypatch, "--folder", str(tmp_path / "f"), "--stop") == 0
-    assert "runs" in capsys.readouterr().out and not (tmp_path / "f").exists()
+def test_to_stop_the_server_of_a_folder_that_had_none_is_refused(tmp_path, monkeypatch, capsys):
+    assert call(monkeypatch, "--folder", str(tmp_path / "f"), "--stop") == 2
+    assert f"{tmp_path / 'f'} never had one" in capsys.readouterr().err and not (tmp_path / "f").exists()
 
 
 def test_one_serves_from_a_folder_and_is_known_while_it_does(tmp_path):

@@ -35,7 +35,7 @@ def test_it_prints_the_pages_of_each_sweep_and_the_searches_then_starts(workplac
     assert call(monkeypatch, "--port", str(port)) == 0
     said = capsys.readouterr().out
     lines = said.splitlines()
-    assert lines[0] == "tiny.driven"
+    assert lines.pop(0).startswith(f"MLflow: http://127.0.0.1:{port} ") and lines[0] == "tiny.driven"
     page = f"http://127.0.0.1:{port}/#/experiments/{study.experiment_id}/runs?workflowType=machine_learning"
     assert lines[1].split("  ")[1] == "Conditions: means and intervals"
     assert lines[1].endswith(f" {page}&viewStateShareKey=ponderay-conditions")
@@ -68,7 +68,7 @@ def test_a_sweep_that_ran_before_there_were_views_has_its_conditions(workplace, 
     store.write([replicate("a", 1)], revision=5)
     monkeypatch.setenv("PONDERAY_TRACKING_URI", store.uri)
     assert call(monkeypatch, "--port", str(free_port())) == 0
-    said = capsys.readouterr().out.splitlines()
+    said = capsys.readouterr().out.splitlines()[1:]
     assert said[0] == "old.sweep"
     assert f"/#/experiments/{store.experiment_id}/runs?" in said[1]
     assert "searchFilter=tags.%22ponderay.kind%22%20%3D%20%27condition%27" in said[1]

@@ -12,27 +12,28 @@ from orchestrator.scheduler.put_away import archive, restore
 from orchestrator.scheduler.task_factory import TaskFactory
 from tests.door import PLAIN, ponderay, write
 from tests.integration.sweeps import run_quietly, tiny
+from tests.integration.test_without_ray import starts
 from trainables.errors import InputError
 
 
 def test_others_of_other_code_are_named_and_an_archive_of_what_is_there_restores_nothing(workplace, monkeypatch):
-    run_quietly(tiny({"a": {}, "b": {"x": 0.25}}, seeds=(1, 2)))
+    sweep = tiny({"a": {}, "b": {"x": 0.25}}, seeds=(1, 2))
+    run_quietly(sweep)
     settings = read_settings()
     file = archive("tiny.sweep", settings)
     assert restore(file, settings) == ("tiny.sweep", 0, 4)
     said = CliRunner().invoke(app, ["restore", str(file)]).stdout
     assert said == "Of tiny.sweep all 4 are there already; nothing to do.\n"
 
-    monkeypatch.setattr(task_factory, "version_of", lambda *_: "another")
-    factory = TaskFactory(tiny({"a": {}}, seeds=(1, 2)), settings, num_gpus=0)
-    said = (
-        r"--again --condition a would leave b seed 1 and 1 more of other code.*: drop --condition, or add --accept-code"
-    )
-    with pytest.raises(RefusedError, match=said):
-        make_room(factory, accept_code=False)
-    assert make_room(factory, accept_code=True)[1] == 2
-    with pytest.raises(RefusedError, match=r"has [ab] seed 1 already; `ponderay rename tiny\.sweep NEW` makes room"):
-        restore(file, settings)
+    with monkeypatch.context() as changed:
+        changed.setattr(task_factory, "version_of", lambda *_: "another")
+        factory = TaskFactory(tiny({"a": {}}, seeds=(1, 2)), settings, num_gpus=0)
+        said = r"--again --condition a would leave b seed 1 and 1 more of other code.*: drop --condition, or add"
+        with pytest.raises(RefusedError, match=said):
+            make_room(factory, accept_code=False)
+        assert make_room(factory, accept_code=True)[1] == 2
+    assert restore(file, settings) == ("tiny.sweep", 2, 4), "what rm took away of it comes back, beside what stayed"
+    assert len(run_quietly(sweep).replicates) == 4 and set(starts().values()) == {1}
 
 
 @pytest.mark.slow
