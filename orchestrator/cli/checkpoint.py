@@ -13,7 +13,10 @@ from search_spaces.bounds import MOST_SEED
 
 def checkpoint(
     name: SweepName,
-    condition: Annotated[str, typer.Argument(help="A condition's name, as `ponderay status` lists them.")],
+    condition: Annotated[
+        str,
+        typer.Argument(help="A condition's name, as `ponderay status` lists them, its beginning, or a trial's number."),
+    ],
     seed: Annotated[int, typer.Argument(min=0, max=MOST_SEED)] = 1,
     to: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Where to copy it; it is made where it is not there.")

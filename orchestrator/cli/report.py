@@ -77,7 +77,7 @@ def report(
     from orchestrator.environment.settings import read_settings
     from orchestrator.report.answer_tables import tables
     from orchestrator.report.bundle.join import read_part
-    from orchestrator.report.bundle.write import write_bundle, write_files
+    from orchestrator.report.bundle.write import check_columns, write_bundle, write_files
     from orchestrator.report.importance_table import importance_tables
     from orchestrator.tracking.load import open_tracking
 
@@ -93,11 +93,12 @@ def report(
 
         with spinner("Computing which parameters matter"):
             importance = importance_of(trials)
+    all_tables = (*tables(answers), *importance_tables(importance))
+    chosen = [heading for heading in map(str.strip, columns.split(",")) if heading]
+    check_columns(all_tables, chosen)
     floors = _floors(sweep, answers.study, settings)
     page, provenance = _page(answers, importance, settings, parts, floors)
     with spinner("Writing page and tables"), _writing(folder):
-        all_tables = (*tables(answers), *importance_tables(importance))
-        chosen = [heading for heading in map(str.strip, columns.split(",")) if heading]
         files = write_files(folder, sweep.name, page, all_tables, chosen)
     if bundle:
         with spinner(f"Writing {bundle}"), _writing(bundle):

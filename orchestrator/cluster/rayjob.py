@@ -96,19 +96,19 @@ def _check(variables: Mapping[str, str], pods: Pods) -> None:
     refuse_loopback(variables, "a pod")
     if unread := [name for name, value in variables.items() if "$" in value]:
         raise InputError(f"Kubernetes does not replace $NAME in `--env {unread[0]}`; write the value itself.")
+    lacking = []
     if not (variables.get("PONDERAY_RUNS") if pods.claim else _outlives(variables.get("PONDERAY_STORAGE", ""))):
         kept = "`--env PONDERAY_STORAGE=s3://BUCKET/FOLDER`, or `--claim NAME --env PONDERAY_RUNS=/FOLDER`"
-        raise InputError(
-            f"The pods and their disks end with the job, so its checkpoints need storage that stays: {kept}."
-        )
+        lacking.append(f"its checkpoints need storage that stays: {kept}")
+    if not (pods.claim or _outlives(variables.get("PONDERAY_TRACKING_URI", ""))):
+        lacking.append("its records need a server: `--env PONDERAY_TRACKING_URI=URL`")
+    if lacking:
+        raise InputError(f"The pods and their disks end with the job, so {'; and '.join(lacking)}.")
     if pods.claim and not variables["PONDERAY_RUNS"].startswith("/"):
         raise InputError(
             f"With --claim PONDERAY_RUNS is where the claim is mounted, a path from /, but got "
             f"{variables['PONDERAY_RUNS']!r}."
         )
-    if not (pods.claim or _outlives(variables.get("PONDERAY_TRACKING_URI", ""))):
-        remedy = "`--env PONDERAY_TRACKING_URI=URL`"
-        raise InputError(f"The pods and their disks end with the job, so its records need a server: {remedy}.")
 
 
 def _toleration(taint: str) -> dict[str, str]:

@@ -170,7 +170,10 @@ def _notes(snapshot: Snapshot, num_gpus: float, calibrated_s: float | None) -> l
     notes = []
     timed = [run for run in snapshot.replicates if run.timing and run.timing.whole_s]
     if not timed and (snapshot.undrawn or any(run.is_left for run in snapshot.replicates)):
-        notes.append("no step was timed yet: `--calibrate SECONDS` trains one replicate for so long and keeps its work")
+        way = "`--calibrate SECONDS` trains one replicate for so long and keeps its work"
+        if snapshot.sweep.search:
+            way = "start the search, stop it with Ctrl-C, which keeps its work, and plan again"
+        notes.append(f"no step was timed yet: {way}")
     if timed and num_gpus and not any(run.task.work.resources.num_gpus for run in timed):
         notes.append("the replicates use no GPU; more GPUs do not help")
     if snapshot.sweep.sequential:

@@ -12,10 +12,12 @@ from trainables.errors import InputError
 
 
 def find_condition(study: Study, name: str) -> str:
-    """The recorded condition of this name, or the only one that is it with settings.
+    """The recorded condition of this name, or the only one that is it with settings, or begins with these whole words.
+
+    The number with which a search begins its names will do without its zeros.
 
     Raises:
-        InputError: if there is none, or several are it with settings.
+        InputError: if there is none, or several are meant.
     """
     name = same_name(name, study.conditions)
     if name in study.conditions:
@@ -23,6 +25,10 @@ def find_condition(study: Study, name: str) -> str:
     found = [own for own in study.conditions if declared_name(own, study.settings.get(own, ())) == name]
     if len(found) > 1:
         raise InputError(f"{name!r} is recorded with several settings; name one of {known_names(found)}.")
+    start = f"{int(name):04}" if name.isascii() and name.isdigit() else name
+    found = found or [own for own in study.conditions if start and own.startswith((f"{start} ", f"{start},"))]
+    if len(found) > 1:
+        raise InputError(f"{name!r} is the beginning of several conditions; name one of {known_names(found)}.")
     return found[0] if found else study.of(name)[0].condition
 
 
@@ -79,6 +85,10 @@ def check_objectives(study: Study, objectives: Sequence[Objective]) -> None:
 
 def no_points(study: Study, objectives: Sequence[Objective]) -> InputError:
     """The error for a study in which no point has all objectives."""
+    known = list(dict.fromkeys(name for metric in study.metrics() for name in (metric, metric.partition("@")[0])))
+    if known and (lacking := [objective.metric for objective in objectives if objective.metric not in known]):
+        names = known_names(known, lacking[0])
+        return InputError(f"No complete replicate of {study.sweep} has the metric {lacking[0]!r}; they have {names}.")
     metrics = " and ".join(objective.metric for objective in objectives)
     status = f"; see `ponderay status {study.sweep}`" if study.question is None else ""
     return InputError(f"No complete replicate of {study.sweep} has {metrics}{status}.")

@@ -69,6 +69,8 @@ def kept_checkpoint(
             "`trial.report(..., checkpoint=PATH)`, and run it anew."
         )
     products: dict[str, str] = final.get("products", {})
+    if evaluation not in products and len(products) < 2 and evaluation in study.evaluations():
+        evaluation = next(iter(products), None)  # the one that was chosen, or the last, is what all evaluations tested
     if evaluation is not None and evaluation not in products:
         known = known_names(products, evaluation)
         raise InputError(f"{condition!r} has no evaluation {evaluation!r}; there are {known}.")

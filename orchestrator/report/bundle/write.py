@@ -21,6 +21,7 @@ from orchestrator.report.table import Table, to_csv, to_latex, to_markdown
 from orchestrator.results.provenance import StudyProvenance
 from orchestrator.results.trials import Trials
 from orchestrator.tracking.checkout import git_commit
+from search_spaces.known_names import known_names
 from trainables.errors import InputError
 
 FORMAT: Final = 7
@@ -153,6 +154,14 @@ def write_bundle(
         partial.unlink(missing_ok=True)
 
 
+def check_columns(tables: Sequence[Table], chosen: Sequence[str]) -> None:
+    """Raises InputError if no table has one of these columns."""
+    known = {name for table in tables for column in table.as_printed() for name in column.names}
+    if unknown := [name for name in chosen if name not in known]:
+        there = known_names(dict.fromkeys(column.names[1] for table in tables for column in table.printed), unknown[0])
+        raise InputError(f"{unknown[0]!r} of --columns must be a column of the tables, which are {there}.")
+
+
 def write_files(
     folder: Path, sweep: str, page: str, tables: Sequence[Table], latex_columns: Sequence[str] = ()
 ) -> tuple[Path, ...]:
@@ -162,14 +171,7 @@ def write_files(
 
     Args:
         latex_columns: as `to_latex` takes them.
-
-    Raises:
-        InputError: if no table has one of them.
     """
-    known = {name for table in tables for column in table.as_printed() for name in column.names}
-    if unknown := [name for name in latex_columns if name not in known]:
-        there = ", ".join(dict.fromkeys(column.names[1] for table in tables for column in table.printed))
-        raise InputError(f"--columns must name columns of the tables, which are {there}; not {unknown[0]!r}.")
     contents = {f"{safe_name(sweep)}.report.html": page}
     for table in tables:
         contents[f"{safe_name(table.name)}.md"] = to_markdown(table)

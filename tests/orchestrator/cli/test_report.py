@@ -228,7 +228,8 @@ def test_latex_tables_have_the_columns_that_are_asked_for(stored):
     assert r"condition & per (min) \\" in table and "seed" in Path("out/asr.demo.replicates.csv").read_text()
     refused = call("report", "asr.demo", "--columns", "perr")
     assert re.match(
-        r"--columns must name columns of the tables, which are condition, per, .*; not 'perr'\.", str(refused.exception)
+        r"'perr' of --columns must be a column of the tables, which are condition, per, .*; the nearest is 'per'\.",
+        str(refused.exception),
     )
 
 
