@@ -28,11 +28,14 @@ def checkpoint(
 ) -> None:
     """Copy the best checkpoint of a complete replicate into a folder; it is fetched where it is kept in a bucket."""
     from orchestrator.environment.settings import read_settings
+    from orchestrator.results.lookup import find_condition
     from orchestrator.scheduler.kept_checkpoint import kept_checkpoint
     from orchestrator.tracking.load import load_study
 
     settings, sweep = read_settings(), find_recorded(name, smoke)
-    kept = kept_checkpoint(load_study(sweep.name, settings), condition, seed, evaluation, settings)
+    study = load_study(sweep.name, settings)
+    condition = find_condition(study, condition)
+    kept = kept_checkpoint(study, condition, seed, evaluation, settings)
     to.mkdir(parents=True, exist_ok=True)
     place = to / f"{sweep.name}.{condition}.seed{seed}{kept.path.suffix}".replace("/", "_")
     if kept.path.is_dir():

@@ -261,10 +261,15 @@ def _send_to_slurm(
     submission: "Submission", settings: "Settings", num_nodes: int, given: list[str] | None, dry_run: bool
 ) -> None:
     """Prints the batch file, or sends it and says the job's number and what to type next."""
-    from orchestrator.cluster.slurm import DEFAULTS, batch_file, send, slurm_options
+    from orchestrator.cluster.slurm import DEFAULTS, OF_ONE_NODE, batch_file, send, slurm_options
 
     options = slurm_options(given)
     text = batch_file(submission, settings, num_nodes, options)
+    if str(settings.runs).startswith(OF_ONE_NODE):
+        rule = (
+            f"PONDERAY_RUNS must be a folder that all nodes share, but {settings.runs} is commonly each machine's own"
+        )
+        err.print(f"ponderay: {rule}; set it to a shared one first.", markup=False, soft_wrap=True)
     if dry_run:
         print(text)
         return

@@ -44,6 +44,9 @@ threads-per-core time-min tmp tres-bind tres-per-task uid use-min-nodes wait-all
 """
 """The long options of sbatch (Slurm 25.05) that a job may have; the first ones are the most used."""
 
+OF_ONE_NODE: Final = ("/tmp/", "/var/tmp/", "/dev/shm/", "/run/", "/local")
+"""Where folders begin that each machine commonly has for itself."""
+
 _OPTION: Final = re.compile(r"[a-z][a-z-]+")
 _UNPLAIN: Final = re.compile(r"[^\w.,:/@%+=-]")
 _VARIABLE: Final = re.compile(r"(\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})")

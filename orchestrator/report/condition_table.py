@@ -14,6 +14,7 @@ from orchestrator.statistics.correlation import over_seeds
 from orchestrator.statistics.summary import NONE, Interval, Summary
 from search_spaces.sweep import Objective
 
+MOST_FAILED: Final = 6
 NO_VALUE: Final = "no value"
 
 
@@ -125,6 +126,9 @@ def _notes(answers: Answers) -> tuple[str, ...]:
     if front.reference:
         several = len({point.evaluation for point in front.points}) > 1
         notes.append(f"The reference is {answers.question.reference}{', under the same evaluation' * several}.")
+    if failed := [f"{one.condition} seed {one.seed}" for one in answers.study.replicates if one.state == "failed"]:
+        more = f" and {len(failed) - MOST_FAILED:,} more" if len(failed) > MOST_FAILED else ""
+        notes.append(f"Failed, and not counted: {', '.join(failed[:MOST_FAILED])}{more}.")
     notes += _correlation(answers)
     return (*notes, *training_sentences(answers.study, [point.name for point in front.points]), *front.notes)
 

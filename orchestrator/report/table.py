@@ -23,6 +23,8 @@ NUMBERS: Final = re.compile(rf"{_NUMBER}(?:e[-+]?\d+|(?: ± {_NUMBER}(?!e|[\d,.]
 MAX_LINE: Final = 50
 """Characters of a cell in LaTeX that stay in one line."""
 
+_SENTENCES: Final = re.compile(r"(?<=\.) (?=[^\W\d])")
+
 _LATEX: Final = str.maketrans(
     {
         "\\": r"\textbackslash{}",
@@ -157,7 +159,8 @@ def to_html(table: Table, most: int) -> str:
 def to_latex(table: Table, chosen: Sequence[str] = ()) -> str:
     r"""A `table` environment with the rules of booktabs and numbers for siunitx; marked rows are bold.
 
-    The caption is the title; the notes stand below in small letters. A column without any text is left out.
+    The caption is the title; the notes stand below in small letters, but for sentences that explain a column that is
+    not there. A column without any text is left out.
 
     Args:
         chosen: headings, or raw columns, in the order wanted; a table that lacks one of them keeps all of its own.
@@ -181,8 +184,10 @@ def to_latex(table: Table, chosen: Sequence[str] = ()) -> str:
         cells = [(_latex_numbers if column.is_number else _latex)(column.texts[i]) for column in columns]
         lines.append(_latex_row([rf"\textbf{{{cell}}}" if cell and i in table.marked else cell for cell in cells]))
     lines += [r"    \bottomrule", r"  \end{tabular}"]
-    if table.notes:
-        lines.append(rf"  \par\smallskip\footnotesize {_latex(' '.join(map(_sentence, table.notes)))}")
+    hidden = tuple(f"{name.lower()}: " for one in table.as_printed() if one not in columns for name in one.names[:2])
+    sentences = [part for note in table.notes for part in _SENTENCES.split(_sentence(note))]
+    if notes := [part for part in sentences if not part.lower().startswith(hidden)]:
+        lines.append(rf"  \par\smallskip\footnotesize {_latex(' '.join(notes))}")
     return "\n".join([*lines, r"\end{table}"]) + "\n"
 
 

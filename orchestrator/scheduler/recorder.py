@@ -327,13 +327,19 @@ class Recorder:
         self._tracking.describe(self._experiment, views | {NOTE: note, names.DECLARATION: declared})
 
     def _declaration(self) -> str:
-        """The declaration of the whole sweep, also where it is cut down to some conditions or to one replicate."""
+        """The declaration of the whole sweep, also where it is cut down to some conditions or to one replicate.
+
+        A grid beside results of the sweep's reference is still held against it.
+        """
         sweep = self._factory.sweep
         if sweep.conditions and sweep.declared_at and not sweep.reference:  # a part with its reference records the same
             whole = find_sweep(sweep.declared_at, size_of(sweep.name) == "smoke")
             named, all_named = ({one.declared for one in part.conditions} for part in (sweep, whole))
             if named < all_named or len(sweep.seeds) == len(sweep.conditions) == 1:
                 sweep = whole
+            elif whole.reference in self.known.conditions:
+                asked = whole.condition(whole.reference)
+                sweep = replace(sweep, conditions=(*sweep.conditions, asked), reference=asked.name)
         return declaration.text_of(sweep)
 
     def _condition_run(self, condition: Condition) -> str:

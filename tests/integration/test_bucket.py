@@ -11,6 +11,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import boto3
@@ -31,6 +32,7 @@ from orchestrator.tracking.curves import load_curves
 from orchestrator.tracking.load import load_study
 from search_spaces.resources import Resources
 from search_spaces.sweep import Condition
+from tests.integration.put_away import put_away_and_bring_back
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_without_ray import statuses
 from tests.integration.tiny import TinyEvaluation
@@ -227,6 +229,18 @@ def test_a_name_that_leads_out_of_the_folder_does_no_harm(bucket, monkeypatch):
     assert run_quietly(tiny({"a": {"evaluations": added}}, seeds=(1,))).num_failed == 0
     assert list(runs.rglob("*.pt"))
     assert not list(Path().absolute().rglob("x"))
+
+
+def test_results_are_put_away_brought_back_and_renamed_where_journals_are_in_a_bucket(bucket, monkeypatch):
+    sweep = tiny({"a": {}, "b": {"x": 0.25}})
+    run_quietly(sweep)
+    put_away_and_bring_back(sweep)
+    keys = {file.key.split("/")[3] for file in bucket.objects.all() if file.key.startswith("shared/replicates/")}
+    assert keys == {"tiny.renamed"}
+    on_another_machine(monkeypatch)
+    before = starts(bucket)
+    outcome = run_quietly(replace(sweep, name="tiny.renamed"))
+    assert {one.state for one in outcome.replicates} == {"complete"} and starts(bucket) == before
 
 
 def test_a_bucket_that_is_away_for_a_while_changes_nothing(bucket, server, monkeypatch):

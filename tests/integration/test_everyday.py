@@ -21,6 +21,7 @@ import ponderay
 from orchestrator.cli.main import app
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.config_columns import config_columns
+from orchestrator.results.lookup import no_points
 from orchestrator.run import run_here
 from orchestrator.worker import trainable
 from search_spaces.find import find_sweep
@@ -140,6 +141,9 @@ def test_the_best_condition_has_its_typed_config_and_its_checkpoint(place):
     assert json.loads((copied / "model.json").read_text()) == [16, 2, 2]
     with pytest.raises(InputError, match=r"no complete seed 1; complete are 2"):
         best.checkpoint(1)
+    said = str(no_points(study, [ponderay.Objective("mac")]))
+    assert said.endswith("has the metric 'mac'; they have loss, macs; the nearest is 'macs'.")
+    assert {"run", "pareto", "Study"} <= set(dir(ponderay))
 
 
 def test_the_config_of_a_condition_with_settings_is_made_again(place):
@@ -290,6 +294,8 @@ def test_a_search_says_what_its_parameters_matter(place):
         len(frame) == 24 and frame["config.optimiser.lr"].between(1e-3, 1).all() and frame["config.width"].nunique() > 2
     )
     best = ponderay.load("digits").best("loss")
+    command("checkpoint", "digits", f"{int(best.condition[:4])}", "--to", "models")  # by the trial's number
+    assert [file.name.startswith(f"digits.{best.condition}") for file in (place / "models").iterdir()] == [True]
     assert best.config().optimiser.lr == frame.loc[frame["loss"].idxmin(), "config.optimiser.lr"]
 
 

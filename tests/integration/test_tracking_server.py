@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from orchestrator.server.app import is_served
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.load import load_study
 from orchestrator.tracking.store import fault
+from tests.integration.put_away import put_away_and_bring_back
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_without_ray import RUNS_OF_A_AND_B, starts, statuses
 from trainables.errors import InputError
@@ -267,6 +269,18 @@ def test_a_sweep_is_recorded_once_with_its_artifacts_and_read_back(client, tmp_p
     assert [file.read_text() for file in (client.kept / "artifacts").rglob("note.txt")] == ["kept"]
     written = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert len(written) > 5 and not any(client.user.password in _text(file) for file in written)
+
+
+@pytest.mark.slow
+def test_results_are_put_away_brought_back_and_renamed_on_a_server(client, tmp_path, monkeypatch):
+    sweep = tiny({"a": {}, "b": {"x": 0.25}}, name="tiny.kept")
+    run_quietly(sweep)
+    put_away_and_bring_back(sweep)
+    before = starts()
+    monkeypatch.setenv("PONDERAY_RUNS", str(tmp_path / "another_machine"))
+    assert len(load_study("tiny.renamed", read_settings()).replicates) == 4  # by the server's copy
+    monkeypatch.delenv("PONDERAY_RUNS")
+    assert run_quietly(replace(sweep, name="tiny.renamed")).num_failed == 0 and starts() == before
 
 
 def test_a_wrong_password_is_one_line_at_the_start(client, tmp_path, monkeypatch):

@@ -140,6 +140,7 @@ def test_the_batch_file_for_slurm_is_printed(cluster):
     assert (done.exit_code, lines[0]) == (0, "#!/bin/bash")
     assert {"#SBATCH --nodes=3", "#SBATCH --time=1:00:00"} <= set(lines)
     assert lines[-1].endswith(" python -m orchestrator run asr.demo --smoke")
+    assert "PONDERAY_RUNS must be a folder that all nodes share" in done.stderr  # those of tests are in /tmp
     assert not cluster.sent and not cluster.num_looks
 
 

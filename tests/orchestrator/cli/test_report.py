@@ -225,6 +225,7 @@ def test_the_folder_and_the_bundle_go_where_they_are_asked_to(stored):
 def test_latex_tables_have_the_columns_that_are_asked_for(stored):
     call("report", "asr.demo", "--output", "out", "--columns", "condition, per")
     table = Path("out/asr.demo.conditions.tex").read_text()
+    assert "P(front)" not in table and "Bold: on the front" in table
     assert r"condition & per (min) \\" in table and "seed" in Path("out/asr.demo.replicates.csv").read_text()
     refused = call("report", "asr.demo", "--columns", "perr")
     assert re.match(

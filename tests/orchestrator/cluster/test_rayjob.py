@@ -174,6 +174,8 @@ def test_records_need_a_server_or_a_claim():
         manifest({"PONDERAY_STORAGE": "s3://lab/runs"})
     with pytest.raises(InputError, match="records need a server"):
         manifest(ON_BUCKET | {"PONDERAY_TRACKING_URI": "sqlite:////tmp/x.db"})
+    with pytest.raises(InputError, match=r"need storage that stays: .*; and its records need a server"):
+        manifest({})
     manifest({"PONDERAY_RUNS": "/mnt/runs"}, "shared")
 
 

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -12,6 +13,7 @@ from orchestrator.tracking.declaration import LIMIT, directions_of, sweep_of, te
 from orchestrator.tracking.load import load_declaration, load_study
 from orchestrator.worker import trainable
 from search_spaces.find import find_sweep, sweep_functions
+from search_spaces.grids import with_grid
 from tests.door import PLAIN
 from tests.integration.sweeps import run_quietly
 from trainables.errors import InputError
@@ -78,3 +80,5 @@ def test_a_part_records_what_the_whole_sweep_declares_and_the_rest_is_run_later(
     assert sorted((one.condition, one.seed) for one in study.replicates) == [
         (f"width={width}", seed) for width in (4, 8) for seed in (1, 2, 3)
     ]
+    run_quietly(replace(with_grid(whole, {"width": [16]}), seeds=(1,)))  # beside results of the reference
+    assert json.loads(load_declaration("toy", read_settings()))["reference"] == "width=8"
