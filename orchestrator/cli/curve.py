@@ -12,6 +12,7 @@ from orchestrator.cli.paper_options import (
     Labels,
     Log,
     LogAxes,
+    Output,
     OutputFormat,
     PaperFormat,
     Size,
@@ -44,6 +45,7 @@ def curve(
     log: Log = LogAxes.none,
     size: Size = PAPER_WIDTH,
     label: Labels = None,
+    output: Output = None,
 ) -> None:
     """Print any metric against a number that the sweep varies over three values or more, and draw it as PNG.
 
@@ -55,7 +57,7 @@ def curve(
     from orchestrator.report.figure.analysis import file_name
     from orchestrator.report.figure.varied import draw, varied_figure
 
-    refuse_without_figure(format, log, size, label)
+    refuse_without_figure(format, log, size, label, output)
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     study, question = ask(sweep, settings, where, None)
     chosen = _varied(study, question, metric or question.objectives[0].metric, over, sweep.search is not None)
@@ -63,8 +65,8 @@ def curve(
     if format.printed is None:
         from orchestrator.report.figure.paper import paper_curve, save_figure
 
-        file = settings.figures / file_name(name_of_metric, f"over.{chosen.path}.paper")
-        file = file.with_suffix(f".{format.value}")
+        own = settings.figures / file_name(name_of_metric, f"over.{chosen.path}.paper")
+        file = output or own.with_suffix(f".{format.value}")
         save_figure(paper_curve(chosen, log.value, size, parse_labels(label)), file)
         out.print(f"Figure: {file}", soft_wrap=True, markup=False)
         return

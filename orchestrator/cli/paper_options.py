@@ -1,11 +1,13 @@
 """Options of commands that draw figures for a paper."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from orchestrator.console.printing import Format
+from orchestrator.environment.places import folder_at
 from trainables.errors import InputError, shown
 
 
@@ -59,6 +61,10 @@ Labels = Annotated[
         "--label", metavar="NAME=TEXT", help="Of a figure for a paper: what to call a condition; may be repeated."
     ),
 ]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", metavar="FILE", help="Of a figure for a paper: its file; default: in runs/figures."),
+]
 Only = Annotated[
     list[str] | None,
     typer.Option("--only", metavar="NAME", help="Of a figure for a paper: draws this condition; may be repeated."),
@@ -70,14 +76,24 @@ PAPER_WIDTH: Final = 85.0
 
 
 def refuse_without_figure(
-    format: PaperFormat, log: LogAxes, size: float, labels: list[str] | None, only: list[str] | None = None
+    format: PaperFormat,
+    log: LogAxes,
+    size: float,
+    labels: list[str] | None,
+    output: Path | None,
+    only: list[str] | None = None,
 ) -> None:
     """Refuses options of a figure for a paper where none is drawn: they would change nothing.
 
     Raises:
-        InputError: if there is one.
+        InputError: if there is one, or the file cannot be made.
     """
-    given = {"--log": log is not LogAxes.none, "--size": size != PAPER_WIDTH, "--label": labels, "--only": only}
+    if output:
+        folder_at(output.parent, "--output")
+        if format.printed is None and output.suffix != f".{format.value}":
+            raise InputError(f"--output must end with .{format.value}, as --format says, but got {shown(str(output))}.")
+    given = {"--log": log is not LogAxes.none, "--size": size != PAPER_WIDTH, "--label": labels, "--output": output}
+    given |= {"--only": only}
     if format.printed and (options := [name for name, value in given.items() if value]):
         raise InputError(f"{options[0]} is of a figure for a paper: add --format pdf, svg or png.")
 

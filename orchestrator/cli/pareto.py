@@ -15,6 +15,7 @@ from orchestrator.cli.paper_options import (
     Log,
     LogAxes,
     Only,
+    Output,
     OutputFormat,
     PaperFormat,
     Size,
@@ -53,6 +54,7 @@ def pareto(
     size: Size = PAPER_WIDTH,
     label: Labels = None,
     only: Only = None,
+    output: Output = None,
 ) -> None:
     """Print the front of error against cost and how sure it is, draw it as HTML and PNG, and store both in MLflow.
 
@@ -66,7 +68,7 @@ def pareto(
     from orchestrator.report.answers import Answers, front_of
     from orchestrator.results.lookup import no_points
 
-    refuse_without_figure(format, log, size, label, only)
+    refuse_without_figure(format, log, size, label, output, only)
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     objectives = _objectives(sweep, x, y, z, settings)
     study, question = ask(sweep, settings, where, reference)
@@ -79,7 +81,7 @@ def pareto(
         from orchestrator.report.figure.paper import paper_front, save_figure
 
         figure = paper_front(answers, log.value, size, parse_labels(label), only or ())
-        file = settings.figures / f"{path_part(sweep.name)}.front.paper.{format.value}"
+        file = output or settings.figures / f"{path_part(sweep.name)}.front.paper.{format.value}"
         save_figure(figure, file)
         say(f"Figure: {path_from_here(file)}")
         return

@@ -96,7 +96,10 @@ def _of_server(sweep: str, settings: Settings) -> Study:
     if newest is None or not (holder and holder.is_here):  # a folder that was brought here may have stopped midway
         copied = read_copy(runs, holder)
         newest = max((newest, copied), key=lambda content: content.time_ms) if newest and copied else copied
-    return _stopped(newest.study(sweep) if newest else tracking.read_study(sweep), holder)
+    found = newest.study(sweep) if newest else tracking.read_study(sweep)
+    if not (found.replicates or here or newest) and (holder is None or holder.is_gone):  # all of it was put away
+        raise not_run(sweep, settings.tracking_uri, _recorded_here(settings))
+    return _stopped(found, holder)
 
 
 def in_runs_folder(sweep: str, settings: Settings) -> Study | None:

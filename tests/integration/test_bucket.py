@@ -235,7 +235,7 @@ def test_results_are_put_away_brought_back_and_renamed_where_journals_are_in_a_b
     sweep = tiny({"a": {}, "b": {"x": 0.25}})
     run_quietly(sweep)
     put_away_and_bring_back(sweep)
-    keys = {file.key.split("/")[3] for file in bucket.objects.all() if file.key.startswith("shared/replicates/")}
+    keys = {file.key.split("/")[2] for file in bucket.objects.all() if file.key.startswith("shared/replicates/")}
     assert keys == {"tiny.renamed"}
     on_another_machine(monkeypatch)
     before = starts(bucket)

@@ -188,6 +188,10 @@ def test_the_command_takes_what_it_took(monkeypatch, stored, workplace):
     arguments = ["asr.demo", "--x", "macs_per_frame", "--y", "per", "--format", "json"]
     found = CliRunner().invoke(app, arguments)
     assert [one["metric"] for one in json.loads(found.stdout)["objectives"]] == ["per", "macs_per_frame"]
+    drawn = CliRunner().invoke(app, ["asr.demo", "--format", "pdf", "--output", "a/b.pdf"])
+    assert drawn.stdout == "Figure: a/b.pdf\n" and Path("a/b.pdf").stat().st_size
+    with pytest.raises(InputError, match=r"--output must end with \.svg"):
+        CliRunner().invoke(app, ["asr.demo", "--format", "svg", "--output", "a/b.pdf"], catch_exceptions=False)
 
 
 @pytest.mark.parametrize("names", [{}, {"y": "per"}, {"y": "per", "z": "macs_per_frame"}])
@@ -203,9 +207,11 @@ def only_per():
     return replace(sweep, objectives=sweep.objectives[:1])
 
 
-@pytest.mark.parametrize("given", [{"log": LogAxes.x}, {"size": 100.0}, {"label": ["a=b"]}, {"only": ["a"]}])
+@pytest.mark.parametrize(
+    "given", [{"log": LogAxes.x}, {"size": 100.0}, {"label": ["a=b"]}, {"only": ["a"]}, {"output": Path("a.pdf")}]
+)
 def test_what_is_of_a_figure_for_a_paper_is_refused_without_one(given):
     with pytest.raises(
-        InputError, match=r"--(log|size|label|only) is of a figure for a paper: add --format pdf, svg or png\."
+        InputError, match=r"--(log|size|label|only|output) is of a figure for a paper: add --format pdf, svg or png\."
     ):
         pareto("asr.demo", **given)
