@@ -153,9 +153,7 @@ def submit(
         if not slurm or address or follow or is_for_kubernetes:
             rule = "--nodes and --sbatch go with --slurm, and --slurm goes with no option of another kind of cluster"
             raise InputError(f"{rule}: --address, --follow, and those of Kubernetes.")
-        here = Submission(
-            sweep.name, entrypoint(name, options), variables_of_job, name
-        )  # its machines share this folder
+        here = Submission(sweep.name, entrypoint(name, options), variables_of_job, name)  # they share this folder
         _send_to_slurm(here, settings, nodes or 1, sbatch, dry_run)
         return
     submission = Submission(sweep.name, entrypoint(place, options), variables_of_job, name)

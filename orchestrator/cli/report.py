@@ -79,7 +79,6 @@ def report(
     from orchestrator.report.bundle.join import read_part
     from orchestrator.report.bundle.write import check_columns, write_bundle, write_files
     from orchestrator.report.importance_table import importance_tables
-    from orchestrator.tracking.load import open_tracking
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     folder = output or settings.reports(sweep.name)
@@ -109,11 +108,17 @@ def report(
         report_summary.Report(answers, provenance, all_tables, files, bundle, digest, importance), format
     )
     sys.stdout.flush()
+    _store(sweep.name, files, settings)
+
+
+def _store(sweep: str, files: Sequence[Path], settings: "Settings") -> None:
+    from orchestrator.tracking.load import open_tracking
+
     try:
         with spinner("Storing page and tables in MLflow"):
-            tracking = open_tracking(sweep.name, settings)  # takes a second, for which no answer waits
+            tracking = open_tracking(sweep, settings)  # takes a second, for which no answer waits
             if tracking:
-                tracking.store_report(sweep.name, files)
+                tracking.store_report(sweep, files)
     except InputError as error:
         if settings.tracking_uri.startswith("sqlite:"):
             raise

@@ -360,7 +360,7 @@ def _held(name: str, settings: Settings, is_there: bool = True) -> Iterator[_Hel
                 bring_from_bucket(url, folder)
             found, known = read_study_file(folder), load_if_run(name, settings)
             is_newest = found is not None and found.sweep.get("lease") == lease.previous
-            if not is_newest and (found or known or next(folder.glob(f"*/{JOURNAL}"), None)):
+            if not is_newest and (found or (known and known.replicates) or next(folder.glob(f"*/{JOURNAL}"), None)):
                 raise RefusedError(f"{name} has no whole study file here; `ponderay run {name}` writes it.")
             file = StudyFile(folder, lease.previous, lease.token)
             file.close()

@@ -20,9 +20,7 @@ from orchestrator.results.curves import Curve, ReplicateCurves, mean_curves, thi
 from orchestrator.results.study import Replicate, Study
 from orchestrator.results.validations import SeedCurve, Validations, foreseeing
 from orchestrator.tracking import names
-from orchestrator.tracking.declaration import Recorded
 from orchestrator.tracking.load import open_tracking
-from orchestrator.tracking.named_sweep import find_named
 from orchestrator.tracking.store import store_kind
 from orchestrator.tracking.study_copy import CURVE_COPY
 from orchestrator.worker.trainable import load
@@ -146,8 +144,6 @@ def _selected(sweep: Sweep, study: Study) -> dict[str, Mapping[str, Best]]:
     Raises:
         InputError: if the trainable cannot be loaded, or does not say.
     """
-    if isinstance(sweep.base, Recorded):
-        sweep = find_named(sweep.name)
     trainable = load(sweep.trainable)
     listed = {condition.name: condition for condition in sweep.conditions}
     configs = ((name, sweep.config(listed.get(name, Condition("base")), sweep.seeds[0])) for name in study.conditions)
