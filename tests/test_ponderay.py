@@ -36,7 +36,7 @@ def test_the_packages_example_runs_as_a_program(tmp_path):
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PONDERAY_RUNS": str(tmp_path / "runs")}
     command = [sys.executable, "toy.py"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
-    assert done.returncode == 0 and done.stdout.endswith("\n6\n"), done
+    assert done.returncode == 0 and done.stdout.endswith("\n10\n"), done
     again = program.replace("ponderay.run(toy, ", 'ponderay.run(replace(toy, name="other"), ')
     write(tmp_path, again.replace("import dataclasses", "import dataclasses\nfrom dataclasses import replace"))
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
