@@ -40,14 +40,11 @@ def resolved(python: str, *options: str | Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("python", PYTHONS)
-def test_every_version_is_pinned_and_the_pins_go_together(python):
+def test_every_version_is_pinned_and_the_pins_go_together_and_so_do_torch_and_torchaudio_without_them():
     pins = dict(PINNED.findall(CONSTRAINTS.read_text()))
-    assert resolved(python, "--constraint", CONSTRAINTS, "--extra", "dev") | {"uv": pins["uv"]} == pins
-
-
-@pytest.mark.slow
-def test_torch_and_torchaudio_are_of_one_release_without_constraints():
+    for python in PYTHONS:
+        found = resolved(python, "--constraint", CONSTRAINTS, "--extra", "dev")
+        assert found | {"uv": pins["uv"]} == pins, python
     versions = resolved(PYTHONS[0])
     assert versions["torch"].split(".")[:2] == versions["torchaudio"].split(".")[:2]
 

@@ -1,6 +1,8 @@
 """Searches that stop first seeds by their curves, on the tiny trainable without Ray: who goes on, also after a kill."""
 
+import contextlib
 import math
+from collections import Counter
 
 import pytest
 from typer.testing import CliRunner
@@ -18,7 +20,7 @@ from search_spaces.distributions import Real
 from search_spaces.halving import Halving
 from search_spaces.sweep import Objective, Search, Sweep
 from tests.integration.sweeps import run_quietly, tiny
-from tests.integration.test_pruned_searches import everything, recorded, tags, trials
+from tests.integration.test_pruned_searches import everything, pruned, recorded, tags, trials
 from tests.integration.test_without_ray import starts
 from tests.integration.tiny import TinyConfig
 
@@ -110,43 +112,47 @@ def test_a_first_seed_goes_on_by_its_curve_and_whatever_was_stopped_is_no_result
     assert f"The search stopped {len(stopped)} of 8 conditions early, which have no value here" in by_number
 
 
-INTERRUPTIONS = {
-    "before_a_decision": (SearchedConditions, "_halve", True),
-    "after_a_decision": (SearchedConditions, "_halve", False),
-    "before_the_end": (Scheduler, "_end", True),
-    "before_optuna_hears": (SearchedConditions, "_tell_open", True),
-    "after_optuna_heard": (SearchedConditions, "_tell_open", False),
+CUTS = {
+    "pruned": (pruned, 3, ((SearchedConditions, "_decide"), (Scheduler, "_add_seeds"), (SearchedConditions, "_tell"))),
+    "halved": (halved, 4, ((SearchedConditions, "_halve"), (Scheduler, "_end"), (SearchedConditions, "_tell_open"))),
 }
 
 
-@pytest.mark.parametrize(
-    "point", [pytest.param(one, marks=() if one == "after_a_decision" else pytest.mark.slow) for one in INTERRUPTIONS]
-)
-def test_a_driver_that_is_killed_is_followed_by_one_that_decides_the_same(workplace, monkeypatch, point):
-    """At the first calls of the method the driver is killed, with nothing more written, and another goes on."""
-    run_quietly(halved(4, "tiny.whole"))
-    owner, method, is_before = INTERRUPTIONS[point]
-    whole, original, calls = everything("tiny.whole"), getattr(owner, method), []
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", CUTS)
+def test_drivers_that_are_killed_are_followed_by_those_that_decide_the_same(workplace, monkeypatch, kind):
+    """Killed before and after a decision, its consequence and its telling, with nothing more written into MLflow."""
+    declared, num_trials, methods = CUTS[kind]
+    run_quietly(declared(num_trials=num_trials, name="tiny.whole"))
+    whole, calls, kills = everything("tiny.whole"), Counter(), Counter()
 
-    def killed(self, *arguments):
-        calls.append(0)
-        if is_before and len(calls) % 3 == 2:
+    def pass_or_die(*moment):
+        calls[moment] += 1
+        if calls[moment] in (2, 4):
+            kills[moment] += 1
             raise KeyboardInterrupt
-        found = original(self, *arguments)
-        if len(calls) % 3 == 2:
-            raise KeyboardInterrupt
-        return found
 
-    num_kills = 0
+    def cut(owner, name):
+        original = getattr(owner, name)
+
+        def method(self, *arguments):
+            pass_or_die(name, "before")
+            found = original(self, *arguments)
+            pass_or_die(name, "after")
+            return found
+
+        return method
+
     with monkeypatch.context() as patch:
-        patch.setattr(owner, method, killed)
         patch.setattr(Recorder, "close", lambda self, _: self.give_up())
-        while num_kills < 20:
-            try:
-                run_quietly(halved(4))
+        for owner, name in methods:
+            patch.setattr(owner, name, cut(owner, name))
+        while True:
+            with contextlib.suppress(KeyboardInterrupt):
+                run_quietly(declared(num_trials=num_trials))
                 break
-            except KeyboardInterrupt:
-                num_kills += 1
-    assert 1 <= num_kills < 20
-    run_quietly(halved(4))
-    assert everything() == whole and "PRUNED" in (trial.state.name for trial in trials())
+    assert set(kills) == {(name, moment) for _, name in methods for moment in ("before", "after")}
+    before = starts()
+    run_quietly(declared(num_trials=num_trials))
+    assert starts() == before
+    assert everything() == whole and any(decision.startswith("pruned: ") for decision in tags().values())

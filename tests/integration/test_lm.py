@@ -72,6 +72,7 @@ def test_what_adapts_is_tested_on_top_of_a_recoder_and_trains_nothing():
 
 
 @pytest.mark.slow
+@pytest.mark.long  # Optuna draws for language models in the next
 def test_random_search_draws_step_sizes_from_their_range():
     sweep = find_sweep("lm.search", smoke=True)
     replicates = run(sweep)
@@ -138,7 +139,7 @@ def test_a_trained_recoder_is_tested_on_one_baseline_that_was_trained_before(tmp
 
 
 @pytest.mark.slow
-def test_sentences_are_read_by_every_replicate(analysed, tmp_path):
+def test_sentences_are_read_by_every_replicate_at_one_word_and_beside_another_condition(analysed, tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text("The value of the *expression is qwertz .\nif x is None :\n")
     rows = analysed("sentences", "--option", f"file={path}")
@@ -151,21 +152,14 @@ def test_sentences_are_read_by_every_replicate(analysed, tmp_path):
     assert rows[0]["bits_before"] == pytest.approx(rows[0]["bits_without"], rel=1e-5)  # nothing was recoded yet
     assert rows[1]["bits_before"] != pytest.approx(rows[1]["bits_without"], rel=1e-5)
 
-
-@pytest.mark.slow
-def test_recoding_at_one_word_alone_changes_the_words_behind_it_alone(analysed, tmp_path):
-    path = tmp_path / "mine.txt"
+    # At one word alone it changes the words behind it alone.
     path.write_text("The value of the expression is x .\n")
     rows = analysed("sentences", "--option", f"file={path}", "--option", "step=3")
     changed = [row["bits_before"] != pytest.approx(row["bits_without"], rel=1e-4) for row in rows]
     assert changed == [False, False, False, True, True, True, True, True]
     assert [row["bits_after"] < row["bits_before"] - 1e-6 for row in rows] == [i == 2 for i in range(8)]
 
-
-@pytest.mark.slow
-def test_another_condition_stands_beside(analysed, tmp_path):
-    path = tmp_path / "mine.txt"
-    path.write_text("The value of it .\n")
+    # Another condition stands beside.
     rows = analysed("sentences", "--option", f"file={path}", "--against", "baseline")
     assert all(row["bits_before_against"] > 0 and 0 < row["p"] <= 1 for row in rows)
 
@@ -218,35 +212,35 @@ def test_a_model_is_read_with_the_text_and_the_settings_it_was_trained_with(tmp_
     assert str(invoke(*ask).exception).endswith("is no longer what it was trained on; put it back.")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["grammar"], "trainables.lm.train has no analysis 'grammar'; it has sentences: Surprisal at each word"),
-        (["theorems", "--option", "step=2"], "The analysis 'theorems' has no option 'step'; it has none."),
-        (["suite", "--option", "step=2"], "The analysis 'suite' has no option 'step'; the options are file: minimal"),
-        (
-            ["--option", "step=1", "--option", "step=2"],
-            "The option 'step' of 'sentences' must be given once, but got 1",
-        ),
-        (["--option", "step"], "--option must be NAME=VALUE, but got 'step'."),
-        (["agreement"], "The option `file` must name agreement items; give `--option file=PATH`."),
-        (
-            ["--against", "none"],
-            "lm.ablation.smoke has no results of the condition 'none'; its conditions are baseline, surprisal,fixed.",
-        ),
-        (
-            ["--option", "step=99"],
-            "The option `step` must be a number from 1 to 14, the words of the longest sentence,",
-        ),
-        (["--evaluation", "none"], "'surprisal,fixed' has no evaluation 'none'; it has test, without."),
-        (["theorems", "--evaluation", "without"], "The theorems are about a recoder; choose a condition or an"),
-    ],
+WRONG_QUESTIONS = (
+    (["grammar"], "trainables.lm.train has no analysis 'grammar'; it has sentences: Surprisal at each word"),
+    (["theorems", "--option", "step=2"], "The analysis 'theorems' has no option 'step'; it has none."),
+    (["suite", "--option", "step=2"], "The analysis 'suite' has no option 'step'; the options are file: minimal"),
+    (
+        ["--option", "step=1", "--option", "step=2"],
+        "The option 'step' of 'sentences' must be given once, but got 1",
+    ),
+    (["--option", "step"], "--option must be NAME=VALUE, but got 'step'."),
+    (["agreement"], "The option `file` must name agreement items; give `--option file=PATH`."),
+    (
+        ["--against", "none"],
+        "lm.ablation.smoke has no results of the condition 'none'; its conditions are baseline, surprisal,fixed.",
+    ),
+    (
+        ["--option", "step=99"],
+        "The option `step` must be a number from 1 to 14, the words of the longest sentence,",
+    ),
+    (["--evaluation", "none"], "'surprisal,fixed' has no evaluation 'none'; it has test, without."),
+    (["theorems", "--evaluation", "without"], "The theorems are about a recoder; choose a condition or an"),
 )
+
+
 @pytest.mark.slow
-def test_a_wrong_question_is_told_what_is_right(ablation, monkeypatch, options, message):
+def test_a_wrong_question_is_told_what_is_right(ablation, monkeypatch):
     monkeypatch.chdir(ablation)
-    done = invoke("analyse", "lm.ablation", "surprisal,fixed", *options, "--smoke")
-    assert str(done.exception).startswith(message)
+    for options, message in WRONG_QUESTIONS:
+        done = invoke("analyse", "lm.ablation", "surprisal,fixed", *options, "--smoke")
+        assert str(done.exception).startswith(message), options
 
 
 def test_only_what_has_analyses_and_has_run_can_be_analysed():

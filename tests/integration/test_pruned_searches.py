@@ -16,9 +16,6 @@ from orchestrator.results.study import Study
 from orchestrator.run import run_here
 from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.conditions import source_of
-from orchestrator.scheduler.optuna_search import SearchedConditions
-from orchestrator.scheduler.recorder import Recorder
-from orchestrator.scheduler.scheduler import Scheduler
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from search_spaces.distributions import Real
@@ -123,56 +120,6 @@ def test_what_is_pruned_is_told_stored_and_told_to_optuna_by_its_single_seed(wor
         best = best or name
         words.add(decision.partition(":")[0])
     assert words == {"kept", "pruned"}
-
-
-INTERRUPTIONS = {
-    "before_a_decision": (SearchedConditions, "_decide", True),
-    "after_a_decision": (SearchedConditions, "_decide", False),
-    "before_further_seeds": (Scheduler, "_add_seeds", True),
-    "after_further_seeds": (Scheduler, "_add_seeds", False),
-    "before_optuna_hears": (SearchedConditions, "_tell", True),
-    "after_optuna_heard": (SearchedConditions, "_tell", False),
-}
-
-
-@pytest.mark.parametrize(
-    "point", [pytest.param(one, marks=() if one == "after_a_decision" else pytest.mark.slow) for one in INTERRUPTIONS]
-)
-def test_an_interrupted_search_ends_as_one_that_was_not(workplace, monkeypatch, point):
-    """At every call of the method the driver is killed, with nothing more written into MLflow, and another goes on.
-
-    Each case takes seconds, for it runs five drivers or more.
-    """
-    run_quietly(pruned(name="tiny.whole", num_trials=3))
-    owner, name, is_before = INTERRUPTIONS[point]
-    whole, method, seen = everything("tiny.whole"), getattr(owner, name), set()
-
-    def killed(self, *arguments):
-        call = (name, str(arguments[0]) if isinstance(arguments[0], str) else len(seen))
-        is_new = call not in seen and len(seen) < 3
-        seen.add(call)
-        if is_new and is_before:
-            raise KeyboardInterrupt
-        found = method(self, *arguments)
-        if is_new:
-            raise KeyboardInterrupt
-        return found
-
-    num_kills = 0
-    with monkeypatch.context() as patch:
-        patch.setattr(owner, name, killed)
-        patch.setattr(Recorder, "close", lambda self, _: self.give_up())
-        while num_kills < 10:
-            try:
-                run_quietly(pruned(num_trials=3))
-                break
-            except KeyboardInterrupt:
-                num_kills += 1
-    assert 3 <= num_kills < 10
-    before = starts()
-    run_quietly(pruned(num_trials=3))
-    assert starts() == before and set(before.values()) == {1}
-    assert everything() == whole
 
 
 def seeds_of_each(sweep="tiny.search") -> dict[str, list[int]]:

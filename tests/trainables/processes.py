@@ -48,4 +48,4 @@ def assert_same_reports(folders: tuple[Path, Path], name: str) -> None:
         assert metrics.keys() == two[step].keys()
         for metric, value in metrics.items():
             if not metric.endswith(TIMED):
-                assert two[step][metric] == pytest.approx(value, rel=2e-3, abs=1e-6), (step, metric)
+                assert two[step][metric] == pytest.approx(value, rel=2e-3, abs=1e-6), (name, step, metric)

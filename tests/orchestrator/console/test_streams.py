@@ -61,10 +61,7 @@ def test_what_the_encoding_lacks_is_an_escape(tmp_path, arguments, variables):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("redirected", "fault"), [(">/dev/full", "No space left on device"), ("| true", "Broken pipe")]
-)
-def test_a_replicate_trains_to_its_end_though_nobody_reads_its_progress(tmp_path, redirected, fault):
-    train = say(tmp_path, redirected, "train", "toy.py:toy", "--condition", "width=4")
-    assert train == (1, "", SENTENCE.format(fault))
+def test_a_replicate_trains_to_its_end_though_nobody_reads_its_progress(tmp_path):
+    train = say(tmp_path, "| true", "train", "toy.py:toy", "--condition", "width=4")
+    assert train == (1, "", SENTENCE.format("Broken pipe"))
     assert "complete" in say(tmp_path, "", "status", "toy.py:toy", "--format", "csv")[1]

@@ -146,17 +146,9 @@ def test_databases_of_an_older_mlflow_are_upgraded_with_what_they_hold(own_serve
     assert be_client(own_server, monkeypatch).get_experiment_by_name("kept").experiment_id == "7"
 
 
-def test_another_postgresql_serves_too_and_its_password_is_not_in_arguments(own_server, postgres, monkeypatch):
-    own_server.variables["PONDERAY_SERVER_STORE"] = postgres.uri("mlflow").replace("+psycopg2", "")
-    own_server.start()
-    be_client(own_server, monkeypatch).create_experiment("there")
-    password = (postgres.folder / "password").read_text()
-    assert password not in arguments_of_all()
-    assert not (own_server.kept / "postgres").exists()
-    assert (own_server.kept / "users.db").stat().st_mode & 0o077 == 0
-
-
-def test_artifacts_lie_in_a_bucket_that_clients_know_nothing_of(own_server, tmp_path, monkeypatch):
+def test_another_postgresql_serves_too_and_artifacts_lie_in_a_bucket_that_clients_know_nothing_of(
+    own_server, postgres, tmp_path, monkeypatch
+):
     import boto3
     from moto.server import ThreadedMotoServer
 
@@ -165,13 +157,17 @@ def test_artifacts_lie_in_a_bucket_that_clients_know_nothing_of(own_server, tmp_
     try:
         endpoint = f"http://127.0.0.1:{server.get_host_and_port()[1]}"
         keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": "us-east-1"}
-        own_server.variables |= keys | {"MLFLOW_S3_ENDPOINT_URL": endpoint}
+        store = postgres.uri("mlflow").replace("+psycopg2", "")
+        own_server.variables |= keys | {"MLFLOW_S3_ENDPOINT_URL": endpoint, "PONDERAY_SERVER_STORE": store}
         own_server.options += ["--artifacts", "s3://lab/of/runs"]
         refused = own_server.call("--background")
         assert refused.returncode == 2 and refused.stderr.count("\n") == 1 and "s3://lab/of/runs" in refused.stderr
         bucket = boto3.session.Session("key", "secret", region_name="us-east-1").client("s3", endpoint_url=endpoint)
         bucket.create_bucket(Bucket="lab")
         own_server.start()
+        assert (postgres.folder / "password").read_text() not in arguments_of_all()
+        assert not (own_server.kept / "postgres").exists()
+        assert (own_server.kept / "users.db").stat().st_mode & 0o077 == 0
         client = be_client(own_server, monkeypatch)
         run_id = client.create_run(client.create_experiment("far")).info.run_id
         client.log_text(run_id, "kept", "figures/note.txt")

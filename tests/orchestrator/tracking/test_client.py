@@ -10,8 +10,6 @@ from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.tracking.client import Tracking
 from trainables.errors import DataWarning, InputError
 
-pytestmark = pytest.mark.every_store
-
 
 def records(num_steps: int, num_metrics: int) -> list[dict]:
     def metrics(step: int) -> dict[str, float]:
@@ -20,6 +18,7 @@ def records(num_steps: int, num_metrics: int) -> list[dict]:
     return [{"kind": "metrics", "step": n, "time_ms": 1_000 + n, "metrics": metrics(n)} for n in range(num_steps)]
 
 
+@pytest.mark.every_store
 def test_metrics_go_in_batches_and_twice_is_as_good_as_once(tracking, monkeypatch):
     experiment = tracking.open_experiment("sweep")
     run_id = tracking.open_run(experiment, "replicate", "0123", "a seed 1", {})
@@ -102,6 +101,7 @@ def test_sweeps_are_the_experiments_with_a_conditions_run(tracking):
     assert found[1].tags["tag"] == "value"
 
 
+@pytest.mark.every_store
 def test_what_no_database_takes_is_written_with_other_characters_and_long_names_are_cut(tracking):
     """PostgreSQL knows no zero, and names of 250 characters; no store knows half a pair."""
     strange, name = "a\0b\udc80c", "x" * 300
@@ -146,6 +146,7 @@ def test_a_password_is_not_told(workplace):
     assert "sesame" not in str(raised.value)
 
 
+@pytest.mark.every_store
 def test_a_store_that_lets_one_only_read_says_so_in_a_sentence(tracking, workplace, monkeypatch):
     def refused(*_, **__):
         raise MlflowException("Permission denied")

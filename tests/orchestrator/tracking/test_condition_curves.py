@@ -8,8 +8,6 @@ from orchestrator.results.curves import Curve
 from orchestrator.tracking.condition_metrics import of_curves
 from tests.orchestrator.recorded import replicate
 
-pytestmark = pytest.mark.every_store
-
 OF_3 = Curve("a", "per@e", 3, (0, 10, 20), (3.0, 2.0, 1.0), (0.3, 0.2, 0.1))
 OF_5 = Curve("a", "per@e", 5, (0, 10, 20), (3.5, 2.5, 1.5), (0.4, 0.3, 0.2))
 
@@ -37,6 +35,7 @@ def write(tracking, run_id: str, curves: list[Curve]) -> None:
     tracking._write(run_id, of_curves(curves), {})
 
 
+@pytest.mark.every_store
 def test_writing_twice_doubles_nothing(tracking):
     run_id = condition_run(tracking, "a", "per@e")
     for _ in range(2):

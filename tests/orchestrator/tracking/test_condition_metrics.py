@@ -6,8 +6,6 @@ import pytest
 
 from tests.orchestrator.recorded import replicate
 
-pytestmark = pytest.mark.every_store
-
 
 def summarised(tracking, replicates) -> dict[str, float]:
     """The metrics of the condition's run after a summary of `replicates`."""
@@ -44,6 +42,7 @@ def test_equal_values_have_an_interval_of_no_width(tracking):
     assert [metrics[f"per/e{end}"] for end in ("", ".std", ".low", ".high")] == [2.0, 0.0, 2.0, 2.0]
 
 
+@pytest.mark.every_store
 def test_failed_replicates_and_values_that_are_not_finite_do_not_count(tracking):
     metrics = summarised(tracking, [*seeds(1.0, 3.0, math.nan), replicate("a", 4, state="failed")])
     assert (metrics["per/e"], metrics["per/e.n"]) == (2.0, 2.0)
@@ -51,6 +50,7 @@ def test_failed_replicates_and_values_that_are_not_finite_do_not_count(tracking)
     assert run.info.status == "FAILED"
 
 
+@pytest.mark.every_store
 def test_many_metrics_take_few_requests(tracking, monkeypatch):
     named = {f"m{i}": float(i) for i in range(500)}
     replicates = [replicate("a", seed, metrics=named) for seed in (1, 2)]

@@ -17,7 +17,6 @@ from orchestrator.tracking.lease import LeaseKeeper, StoreLease
 from orchestrator.tracking.registry import Registry
 from tests.waiting import until
 
-pytestmark = pytest.mark.every_store
 EVERY_ASK = {"expires_s": 0.3, "poll_s": 0.0}
 PROCESSES = multiprocessing.get_context("forkserver")  # which loads MLflow once for all of them
 PROCESSES.set_forkserver_preload(["orchestrator.tracking.client", "mlflow.store.tracking.sqlalchemy_store"])
@@ -85,6 +84,7 @@ def test_one_holds_it_until_it_is_given_back(tracking):
     assert not first.acquire()
 
 
+@pytest.mark.every_store
 def test_a_lease_whose_beat_stands_still_expires_and_its_holder_learns_of_it(tracking, monkeypatch):
     first, second = (StoreLease(tracking, "x", **EVERY_ASK) for _ in range(2))
     foreign(first, monkeypatch)
@@ -148,6 +148,7 @@ def test_a_dead_holder_of_this_machine_is_not_waited_for(tracking, child):
     assert lease.acquire()
 
 
+@pytest.mark.every_store
 def test_of_processes_that_ask_at_the_same_moment_one_gets_it(child):
     processes = [child() for _ in range(2)]
     for process in processes:
@@ -247,6 +248,7 @@ def test_a_lease_that_could_not_be_given_back_is_free_for_the_process_that_had_i
     assert StoreLease(tracking, "x", **EVERY_ASK).acquire()
 
 
+@pytest.mark.every_store
 def test_a_beat_under_way_is_over_before_the_lease_is_given_back(tracking, monkeypatch):
     """Else it would be held again, by nobody; or both notes are the first and the database refuses one."""
     lease, note, is_beating = StoreLease(tracking, "x"), Registry.note, threading.Event()

@@ -9,9 +9,8 @@ from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.registry import Registry
 from trainables.errors import InputError
 
-pytestmark = pytest.mark.every_store
 
-
+@pytest.mark.every_store
 def test_the_first_claim_stands(tracking):
     registry = tracking.registry("x")
     assert registry.enter("key", "first") == "first"
@@ -26,6 +25,7 @@ def test_a_book_is_the_same_for_all(tracking):
     assert tracking.registry("x").run_id != other.registry("y").run_id
 
 
+@pytest.mark.every_store
 def test_threads_that_claim_at_once_agree_on_the_value(tracking):
     """Each through a connection of its own."""
     barrier, found = threading.Barrier(4), []
@@ -45,6 +45,7 @@ def test_threads_that_claim_at_once_agree_on_the_value(tracking):
     assert sorted(found) == sorted(value for value in claims.values() for _ in range(4))
 
 
+@pytest.mark.every_store
 def test_one_run_for_a_key_also_for_a_driver_that_did_not_know(tracking):
     """Both have read the registry before either has made the run."""
     other = Tracking(read_settings())
@@ -66,6 +67,7 @@ def test_a_run_that_no_driver_lived_to_enter_is_removed(tracking):
     assert {run.info.run_id for run in tracking._client.search_runs([experiment])} == {kept, users}
 
 
+@pytest.mark.every_store
 def test_a_registry_that_was_deleted_by_hand_is_told_in_a_sentence(tracking):
     registry = tracking.registry("a registry")
     registry.enter("before", "1")
@@ -108,6 +110,7 @@ def test_a_prerequisites_run_that_a_dead_driver_did_not_enter_is_removed_by_the_
     assert names(tracking, experiment) == ["first", "left 2"]
 
 
+@pytest.mark.every_store
 def test_drivers_that_make_a_prerequisites_run_at_once_leave_each_others_alone(tracking, monkeypatch):
     """The second one begins when the first has made its run, and makes its own when that one is entered."""
     other, found, claim = Tracking(read_settings()), [], Registry.enter
@@ -140,6 +143,7 @@ def test_where_a_driver_ends_no_run_is_running_and_none_is_left_that_is_nobodys(
     assert found == {"a seed 1": "KILLED", "the user's own": "RUNNING"}
 
 
+@pytest.mark.every_store
 def test_a_name_may_be_anything(tracking):
     names = ["lease <b>", "lease 'x' & y", "lease b"]
     assert len({tracking.registry(name).run_id for name in names}) == 3

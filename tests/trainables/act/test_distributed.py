@@ -40,16 +40,12 @@ def run_all(rank: int, num_processes: int, folder: Path) -> None:
             checkpoint.save(folder / "reports.pt", reports)
 
 
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory) -> tuple[Path, Path]:
-    return in_one_and_two(run_all, tmp_path_factory)
-
-
-@pytest.mark.parametrize("name", CONFIGS)
-def test_two_processes_do_what_one_does(folders, name):
-    assert_same_reports(folders, name)
-    tables = [next((folder / f"{name}0").glob("*.csv")) for folder in folders]
-    values = [np.genfromtxt(table, delimiter=",", skip_header=1) for table in tables]
-    np.testing.assert_allclose(*values, rtol=2e-3)
-    states = [checkpoint.load(folder / f"{name}0/20.pt") for folder in folders]
-    torch.testing.assert_close(states[1]["network"], states[0]["network"], rtol=5e-3, atol=1e-4)
+def test_two_processes_do_what_one_does(tmp_path_factory):
+    folders = in_one_and_two(run_all, tmp_path_factory)
+    for name in CONFIGS:
+        assert_same_reports(folders, name)
+        tables = [next((folder / f"{name}0").glob("*.csv")) for folder in folders]
+        values = [np.genfromtxt(table, delimiter=",", skip_header=1) for table in tables]
+        np.testing.assert_allclose(*values, rtol=2e-3, err_msg=name)
+    one, two = ({name: checkpoint.load(folder / f"{name}0/20.pt")["network"] for name in CONFIGS} for folder in folders)
+    torch.testing.assert_close(two, one, rtol=5e-3, atol=1e-4)

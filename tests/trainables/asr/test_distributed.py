@@ -46,21 +46,13 @@ def run_all(rank: int, num_processes: int, folder: Path) -> None:
             checkpoint.save(folder / "reports.pt", reports)
 
 
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory) -> tuple[Path, Path]:
-    return in_one_and_two(run_all, tmp_path_factory)
-
-
-@pytest.mark.parametrize("name", ["pretraining", "pretraining of a GRU", *CONFIGS])
-def test_two_processes_report_what_one_reports(folders, name):
-    assert_same_reports(folders, name)
-
-
-@pytest.mark.parametrize(
-    ("name", "part"), [(name, "recogniser") for name in CONFIGS] + [("joint", "ar"), ("gru", "model")]
-)
-def test_two_processes_learn_what_one_learns(folders, name, part):
-    last = "3.pt" if name == "gru" else "4.pt"
-    one, two = (checkpoint.load(folder / f"{name}0" / last) for folder in folders)
-    torch.testing.assert_close(two[part], one[part], rtol=5e-3, atol=1e-4)
-    assert [len(state["rng"]) for state in (one, two)] == [1, 2]
+def test_two_processes_report_and_learn_what_one_does(tmp_path_factory):
+    folders = in_one_and_two(run_all, tmp_path_factory)
+    for name in ("pretraining", "pretraining of a GRU", *CONFIGS):
+        assert_same_reports(folders, name)
+    for name, part in [(name, "recogniser") for name in CONFIGS] + [("joint", "ar"), ("gru", "model")]:
+        last = "3.pt" if name == "gru" else "4.pt"
+        one, two = (checkpoint.load(folder / f"{name}0" / last) for folder in folders)
+        named = [{f"{part} of {name}": state[part]} for state in (two, one)]
+        torch.testing.assert_close(*named, rtol=5e-3, atol=1e-4)
+        assert [len(state["rng"]) for state in (one, two)] == [1, 2]
