@@ -1,6 +1,6 @@
 """Time of Adaptive Computation Time's updates, beside their bare matrix products and other ways to halt.
 
-    python benchmarks/act_step.py [--repeats 15] [--num-sizes 6] [--json]
+    python -m benchmarks.act_step [--repeats 15] [--num-sizes 6] [--json]
 
 First table: one input step, forward and backward, of a network whose halting is set by its weights: short rows take 2
 updates, 5 % of the rows, at least one, take 10. "none": all rows are short. "real": long rows go on alone. "all rows":
@@ -30,6 +30,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from benchmarks.alike import alike
 from trainables.act.config import ActConfig
 from trainables.act.evaluation import cross_entropies
 from trainables.act.network import Network
@@ -308,6 +309,7 @@ def print_table(title: str, rows: list[dict[str, str | float]]) -> None:
         print(f"{row[names[0]]:15} " + " ".join(f"{row[name]:20.2f}" for name in names[1:]))
 
 
+@alike()
 def main() -> None:
     """Prints both tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -315,8 +317,6 @@ def main() -> None:
     parser.add_argument("--num-sizes", type=int, default=len(SIZES), help="only the first so many rows")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(1)
     device, repeats = "cuda" if torch.cuda.is_available() else "cpu", arguments.repeats
     halting = [halting_row(size, device, repeats) for size in SIZES[: arguments.num_sizes]]
     training = [

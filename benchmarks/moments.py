@@ -1,6 +1,6 @@
 """The entropy of the mean softmax under MC dropout: from moments, and from K samples, against 1,000 samples.
 
-    python benchmarks/moments.py [--num-epochs 4] [--num-reference 1000] [--vocabulary 10000] [--hidden-size 128]
+    python -m benchmarks.moments [--num-epochs 4] [--num-reference 1000] [--vocabulary 10000] [--hidden-size 128]
 
 A small model is trained on Python's documentation first. "bias" and "rmse" are of the entropy, in nats, over tokens of
 its test part; those of K samples over five draws of masks. "kl" is that of the mean softmaxes. "ms" is the time of an
@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from benchmarks.alike import alike
 from trainables import checkpoint
 from trainables.lm import corpus, train
 from trainables.lm.config import LmConfig, McDropout
@@ -114,6 +115,7 @@ def rows(network: Network, top: Tensor, rate: float, num_reference: int) -> list
 
 
 @torch.no_grad()
+@alike()
 def main() -> None:
     """Prints one row for each rate and way."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -122,8 +124,6 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=10_000)
     parser.add_argument("--hidden-size", type=int, default=128)
     arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(1)
     size = arguments.hidden_size
     config = LmConfig(
         data=Data(text=OneFile(), vocabulary=Vocabulary(max_size=arguments.vocabulary)),

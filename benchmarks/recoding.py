@@ -1,6 +1,6 @@
 """Speed of recoding language models, beside the same model without a recoder and beside recoding by autograd.
 
-    python benchmarks/recoding.py [--repeats 3] [--hidden-size 650] [--vocabulary 10000] [--only NAME ...]
+    python -m benchmarks.recoding [--repeats 3] [--hidden-size 650] [--vocabulary 10000] [--only NAME ...]
 
 One window of T = 35 steps and B = 64 streams, 2 layers, forward and backward in training, forward in evaluation, no
 dropout. "fused" is `nn.LSTM` with two layers, `nn.Embedding` and `nn.Linear`; every ratio is over it. "autograd" takes
@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmarks.alike import alike
 from trainables.lm import cost, noise
 from trainables.lm.config import AnchoredEnsemble, Dropout, LmConfig, McDropout, Recoder, Surprisal, Variational
 from trainables.lm.cuda_graph import CudaGraph
@@ -219,6 +220,7 @@ def measure(names: list[str], size: int, vocabulary: int, window: Window, repeat
     return {name: [statistics.median(parts) for parts in both] for name, both in times.items()}
 
 
+@alike()
 def main() -> None:
     """Prints one row for each model."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -227,8 +229,6 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=10_000)
     parser.add_argument("--only", nargs="*", help=f"some of: autograd, products, {', '.join(RECODERS)}")
     arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(1)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     size, vocabulary = arguments.hidden_size, arguments.vocabulary
     tokens = [torch.randint(vocabulary, (NUM_STEPS, NUM_STREAMS), device=device) for _ in range(2)]

@@ -1,6 +1,6 @@
 """Time of one training step of the recogniser, beside the same with `nn.GRU` on packed rows, and its bare products.
 
-    python benchmarks/recogniser.py [--repeats 3] [--sizes laptop_4_600 paper_32_600] [--without-packed] [--json]
+    python -m benchmarks.recogniser [--repeats 3] [--sizes laptop_4_600 paper_32_600] [--without-packed] [--json]
 
 A step is forward, CTC loss, backward, clipping and Adam on random frames, routed by surprisal; what the frozen
 autoregressive model says is kept, as in training. "products": the matrix products that the step makes, in their order
@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from benchmarks.alike import alike
 from search_spaces.asr_sizes import MINI_LIBRISPEECH, base, laptop
 from trainables.asr import network
 from trainables.asr.autoregressive import AutoregressiveModel, surprisal
@@ -145,6 +146,7 @@ def row(size: Size, rates: dict[str, float]) -> str:
     return f"{size.name:8} {size.batch_size:5} {size.num_frames:6} {shown} {over_products:10.2f} {gain}"
 
 
+@alike()
 def main() -> None:
     """Prints one row for each size, or all of them as one JSON object."""
     named = {str(size): size for size in SIZES}
@@ -154,8 +156,6 @@ def main() -> None:
     parser.add_argument("--without-packed", action="store_true", help="minutes of CPU fewer")
     parser.add_argument("--json", action="store_true", help="frames/s of each size and way, as one object")
     arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(1)
     if not arguments.json:
         print(f"torch {torch.__version__}, {arguments.repeats} repeats, frames/s of a training step, ratios of times")
         print(

@@ -1,6 +1,6 @@
 """Step time of routed execution, forward and backward, beside masked execution and the cost-weighted mean.
 
-    python benchmarks/routing.py [--frames 2048] [--repeats 30]
+    python -m benchmarks.routing [--frames 2048] [--repeats 30]
 
 Masked execution, the way of the released code, runs both networks on every frame and mixes. The weighted mean,
 (1 - rate) * small-only + rate * big-only, is what routing would take if gathering and scattering frames were free. All
@@ -16,6 +16,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from benchmarks.alike import alike
 from trainables.asr.config import Recurrent
 from trainables.asr.network import make_parts
 from trainables.conditional.route import mix, route
@@ -61,14 +62,13 @@ def floor(rate: float) -> float:
     return ((1 - rate) * small + rate * big) / (small + big)
 
 
+@alike()
 def main() -> None:
     """Prints one row for each rate."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, default=2048)
     parser.add_argument("--repeats", type=int, default=30)
     arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(1)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     parts = make_parts(Recurrent(), WIDTH, 40)
     small, big = parts.small.to(device), parts.big.to(device)

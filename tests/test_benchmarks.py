@@ -113,7 +113,7 @@ def test_the_floor_of_recoding_multiplies_what_the_model_does(monkeypatch):
 @pytest.mark.slow
 def test_moments_are_closer_than_ten_samples():
     arguments = ("--num-epochs", "1", "--vocabulary", "1000", "--hidden-size", "64", "--num-reference", "400")
-    rows = [line.split() for line in run("benchmarks/moments.py", *arguments)[2:]]
+    rows = [line.split() for line in run("-m", "benchmarks.moments", *arguments)[2:]]
     errors = {(rate, way): float(rmse) for rate, way, _, _, rmse, _, _ in rows}
     for rate in ("0.15", "0.42", "0.6"):
         assert errors[rate, "moments"] < errors[rate, "K=10"]

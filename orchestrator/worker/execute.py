@@ -22,6 +22,7 @@ from orchestrator.journal.folder import ReplicateFolder, size_bytes
 from orchestrator.journal.lines import Record
 from orchestrator.journal.packed_folder import opened, remove_unpacked
 from orchestrator.journal.summary import is_over, summarise
+from orchestrator.machine.allocator import keep_freed_memory
 from orchestrator.machine.durable_files import check_is_no_link
 from orchestrator.machine.process_lock import Lease
 from orchestrator.machine.processes import peak_memory_bytes
@@ -60,6 +61,7 @@ def execute(work: Work, send: Send, is_writer: bool = True, process: Mapping[str
     once more would end the same way; it is raised again only to take the other processes of a distributed run down.
     The loss of another process is no fault of the work: it is raised, so that Ray Train starts all of them again.
     """
+    keep_freed_memory()
     trainable, config = work.loaded(), work.typed_config()
     folder = ReplicateFolder(work.folder, trainable.selection(config), work.shared, must_answer=True)
     torch.set_num_threads(work.resources.cpus_per_worker)
