@@ -158,6 +158,7 @@ class PassedOver:
 
     def __init__(self, room: str) -> None:
         self.seconds: dict[str, float] = {}
+        self.failed: set[str] = set()
         self.coverage = coverage.Coverage(data_file=None, include=[room, f"{room}/*"], config_file=False)
         self.coverage.start()
 
@@ -166,9 +167,14 @@ class PassedOver:
         self.coverage.switch_context(item.nodeid)
         started_s = time.monotonic()
         result = yield
-        self.seconds[item.nodeid] = time.monotonic() - started_s
+        if item.nodeid not in self.failed:  # it would seem to notice every change
+            self.seconds[item.nodeid] = time.monotonic() - started_s
         self.coverage.switch_context("")
         return result
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.add(report.nodeid)
 
 
 def pytest_in(tree: Path, tests: list[str], to: Path, room: str | None) -> None:
