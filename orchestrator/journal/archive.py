@@ -45,7 +45,7 @@ def write_archive(file: Path, about: Mapping[str, Any], entries: Iterable[tuple[
     make_folder(file.parent)
     partial, digests = file.with_name(f"{file.name}.partial"), dict[str, str]()
     try:
-        with new_file(partial) as opened, ZipFile(opened, "w", allowZip64=True) as archive:
+        with new_file(partial) as opened, ZipFile(opened, "w") as archive:
             for name, content in entries:
                 info, digest = ZipInfo(name), hashlib.sha256()
                 info.compress_type = ZIP_STORED if CHECKPOINT.fullmatch(name.rpartition("/")[2]) else ZIP_DEFLATED

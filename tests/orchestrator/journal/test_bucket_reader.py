@@ -8,7 +8,7 @@ import fsspec
 import pytest
 
 from orchestrator.journal.bucket import SharedFolder
-from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.journal.folder import ReplicateFolder, looked_at
 
 URL = "memory://bucket/replicates/sweep/key"
 
@@ -48,3 +48,13 @@ def test_where_another_journal_lies_there_by_now_all_of_it_is_read(folder, has_l
     assert notes_after(end)[0] == ["another of other length", "and one more"]
     put("another of other length", "and one more", "new")
     assert notes_after(notes_after(end)[1])[0] == []
+
+
+def test_folders_of_several_places_are_looked_at_together(folder):
+    urls = [URL, *(f"memory://bucket/replicates/other/{key}" for key in ("a", "b"))]
+    for url in urls:
+        SharedFolder(url).write(
+            "journal.jsonl", json.dumps({"kind": "note", "note": url, "time_ms": 1}).encode() + b"\n"
+        )
+    seen = list(looked_at([ReplicateFolder(Path("not used"), {}, url) for url in urls]))
+    assert [one.records()[0]["note"] for one in seen] == urls

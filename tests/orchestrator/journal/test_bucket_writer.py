@@ -113,6 +113,16 @@ def test_a_damaged_checkpoint_is_passed_over_and_replaced():
     assert {step: path.read_text() for step, path in reader("other").whole().items()} == {3: "state 3", 4: "state 4"}
 
 
+def test_what_is_set_aside_is_there_by_its_new_name_alone():
+    folder = session("a")
+    train(folder)
+    newest = folder.newest()
+    aside = folder.set_aside(newest)
+    assert newest.name not in SharedFolder(URL).sizes() and aside in SharedFolder(URL).sizes()
+    folder.put_back(aside)
+    assert newest.name in SharedFolder(URL).sizes()
+
+
 def test_a_session_that_another_has_followed_writes_nothing_more(sent):
     first = session("a")
     train(first, (5.0, 1.0))

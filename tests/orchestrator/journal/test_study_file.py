@@ -40,6 +40,16 @@ def test_what_was_put_is_read_by_condition_and_seed(tmp_path):
     assert list(found.updated_ms) == ["b", "a"] and min(found.updated_ms.values()) > 1.7e12
 
 
+def test_an_end_that_mlflow_does_not_have_is_named_and_a_part_names_no_others(tmp_path):
+    put(StudyFile(tmp_path, "l"), THIRD, SECOND, FIRST)
+    content = read_study_file(tmp_path)
+    content = replace(content, mirrors={"a": {"1": study_file.standing(FIRST), "run": "r"}, "": {"run": "s"}})
+    assert content.study("s").unmirrored == (("a", 2),)  # the third runs
+    of_second = study_file.part_of(content, {name_of(SECOND)}, is_all=True)
+    assert of_second.mirrors == {"a": {"run": "r"}, "": {"run": "s"}}
+    assert study_file.part_of(content, {name_of(FIRST)}, is_all=True).mirrors == content.mirrors
+
+
 def test_a_line_is_added_only_for_what_is_new_and_the_last_one_counts(tmp_path):
     file = StudyFile(tmp_path, "l")
     put(file, THIRD, FIRST)

@@ -30,6 +30,7 @@ def test_skew_is_named_by_its_size(n):
 def test_skew_is_no_matter_of_a_single_condition_or_of_a_slight_one():
     assert kinds([[0.0, 0.1, 0.2, 0.5, 1.0]]) == []
     assert kinds([[0.0, 0.1, 0.2, 0.5, 1.0]] * 9) == ["the noise is very skewed"]
+    assert kinds([[1.0, 2.0], *[[0.0, 0.1, 0.2, 0.5, 1.0]] * 9]) == ["the noise is very skewed"]  # two values have none
     assert kinds(conditions(lambda rng, size: rng.gamma(40.0, size=size), 2000)) == []
 
 
