@@ -335,7 +335,7 @@ def test_what_is_not_there_is_said_with_what_is(study, names, reason):
     [
         ("nothing", "'nothing' is not a metric with a direction; choose one of .*per"),
         ("per@greedy", "must be a name without an evaluation, but got 'per@greedy'; give CONDITION@EVALUATION"),
-        ("released_per", "No complete replicate of asr.demo has released_per; see `ponderay status asr.demo`"),
+        ("released_per", "No complete replicate of asr.demo has the metric 'released_per'; they have loss, ratio"),
     ],
 )
 def test_metrics_that_are_not_there_are_refused(study, metric, reason):
