@@ -63,6 +63,7 @@ def test_each_study_has_a_page_and_the_short_page_its_answer(evidence, workplace
 
 def test_the_entry_of_a_search_has_the_importance_of_its_parameters(evidence, workplace, monkeypatch):
     monkeypatch.setattr("orchestrator.scheduler.importance.NUM_GROUPS", 2)
+    monkeypatch.setattr("orchestrator.scheduler.importance.NUM_TREES", 16)
     write_search(evidence / "one.zip")
     make(monkeypatch)
     page = (workplace / "docs/results/one.md").read_text()

@@ -299,7 +299,9 @@ def searched(workplace, monkeypatch, stored):
     return made
 
 
-def test_the_report_of_a_search_says_which_parameters_matter(searched):
+def test_the_report_of_a_search_says_which_parameters_matter(searched, monkeypatch):
+    monkeypatch.setattr("orchestrator.scheduler.importance.NUM_GROUPS", 2)
+    monkeypatch.setattr("orchestrator.scheduler.importance.NUM_TREES", 16)
     found = call("report", "lm.search", "--bundle", "it.zip")
     assert found.exit_code == 0, found
     trials = r"\(25 trials; R² of unseen trials \d\.\d\d\)\.\n"
