@@ -1,12 +1,13 @@
 """The page about models of one's own does what it says: its files and its commands, in its order, in a fresh folder."""
 
 import re
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.door import ROOT, of_a_page
+from tests.door import ROOT, of_a_page, ponderay
 
 PAGE = (ROOT / "docs/own-model.md").read_text()
 PART = re.compile(r"`(\w+\.py)`[^`\n]*:[^\n]*\n\n```python\n(.*?)^```|^ponderay ([^\n]+)", re.DOTALL | re.MULTILINE)
@@ -26,6 +27,10 @@ def test_the_page_does_what_it_says(workplace):
             fewer = source.replace("[4, 16]", "[4]")  # each starts a group of workers, of 4 processes
             Path(file).write_text(fewer.replace("num_trials=20", "num_trials=2"))
             continue
+        if words.startswith("importance"):  # of fewer trials than it needs
+            refused = ponderay(Path.cwd(), *shlex.split(words, comments=True))
+            assert refused.returncode == 2 and "needs 20 complete trials, but there are 2" in refused.stderr
+            continue
         command, said = of_a_page(words)
         printed[command] = said
     sys.modules.pop("toy", None)
@@ -33,7 +38,6 @@ def test_the_page_does_what_it_says(workplace):
         *(f"{command} toy.py:toy" for command in ("check", "run", "pareto", "compare", "report")),
         "train tested.py:tested",
         "run drawn.py:drawn",
-        "importance drawn.py:drawn",
         "run ddp.py:widths",
         "train fit.py:degrees",
     ]
@@ -41,7 +45,6 @@ def test_the_page_does_what_it_says(workplace):
     assert "width=16" in printed["pareto toy.py:toy"]
     assert list(Path("runs/reports/toy").glob("*.html"))
     assert "accuracy@test" in printed["train tested.py:tested"]
-    assert "drawn: 2 complete, 0 failed" in printed["run drawn.py:drawn"]
-    assert "needs 20 complete trials" in printed["importance drawn.py:drawn"]
+    assert "drawn: 4 complete, 0 failed" in printed["run drawn.py:drawn"]
     assert "ddp: 1 complete, 0 failed" in printed["run ddp.py:widths"]
     assert "error" in printed["train fit.py:degrees"]
