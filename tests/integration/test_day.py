@@ -185,7 +185,7 @@ def put_away_and_bring_back():
     command("archive", "digits", "--to", "small.zip", "--without-checkpoints")
     assert Path("small.zip").stat().st_size < Path("digits.zip").stat().st_size
     command("rm", "digits", "--condition", "width=8", "--yes")
-    assert "Of digits 2 of 6 replicates are back" in command("restore", "digits.zip") and answers() == whole
+    assert "Of digits 2 of 8 replicates are back" in command("restore", "digits.zip") and answers() == whole
     for name in ("digits", "tuned"):
         command("rm", name, "--to", f"{name}.gone.zip", "--yes")
         with pytest.raises(InputError, match="has not run here yet"):
