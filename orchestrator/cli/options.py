@@ -2,13 +2,17 @@
 
 import json
 import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from orchestrator.console.spinner import spinner
 from search_spaces.bounds import MOST_SEEDS
-from trainables.errors import InputError, shown
+from trainables.errors import DataWarning, InputError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -362,3 +366,15 @@ def _whole(digits: str) -> int:
         rule = f"at most {MOST_DIGITS} digits; text of digits is written in quotes"
         raise InputError(f"A whole number must have {rule}, but got {shown(digits)}.")
     return int(digits)
+
+
+@contextmanager
+def storing(what: str, settings: "Settings") -> Iterator[None]:
+    """Says what a command puts into MLflow behind its answer, which stands: only a file that fails is an error."""
+    try:
+        with spinner(f"Storing {what[:1].lower()}{what[1:]} in MLflow"):
+            yield
+    except InputError as error:
+        if settings.tracking_uri.startswith("sqlite:"):
+            raise
+        warnings.warn(f"{what} are not stored in MLflow. {error}", DataWarning, stacklevel=2)

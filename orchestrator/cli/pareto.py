@@ -1,14 +1,13 @@
 """The command `pareto`: the front of error against cost, and how sure it is."""
 
 import sys
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded
+from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded, storing
 from orchestrator.cli.paper_options import (
     PAPER_WIDTH,
     Labels,
@@ -26,7 +25,7 @@ from orchestrator.console.printing import Format, out, path_from_here, say
 from orchestrator.console.spinner import spinner
 from search_spaces.known_names import known_names
 from search_spaces.names import path_part
-from trainables.errors import DataWarning, InputError
+from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
@@ -127,14 +126,8 @@ def _keep_figures(answers: "Answers", settings: "Settings", format: Format) -> N
         say(*(f"Figure: {path_from_here(file)}" for file in (files.html, files.png)))
     sys.stdout.flush()
     if not is_kept:
-        try:
-            with spinner("Storing the figures in MLflow"):
-                front_files.store(answers, files, settings)
-        except InputError as error:
-            if settings.tracking_uri.startswith("sqlite:"):
-                raise
-            warnings.warn(f"The figures are not stored in MLflow. {error}", DataWarning, stacklevel=2)
-        else:
+        with storing("The figures", settings):
+            front_files.store(answers, files, settings)
             stamp.set()
 
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -12,11 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded, with_curves
+from orchestrator.cli.options import (
+    ReferenceName,
+    Smoke,
+    SweepName,
+    Values,
+    Where,
+    ask,
+    find_recorded,
+    storing,
+    with_curves,
+)
 from orchestrator.console.printing import Format, OutputFormat
 from orchestrator.console.spinner import spinner
 from orchestrator.environment.places import folder_at
-from trainables.errors import DataWarning, InputError
+from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
@@ -79,6 +88,7 @@ def report(
     from orchestrator.report.bundle.join import read_part
     from orchestrator.report.bundle.write import check_columns, write_bundle, write_files
     from orchestrator.report.importance_table import importance_tables
+    from orchestrator.tracking.load import open_tracking
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     folder = output or settings.reports(sweep.name)
@@ -108,21 +118,10 @@ def report(
         report_summary.Report(answers, provenance, all_tables, files, bundle, digest, importance), format
     )
     sys.stdout.flush()
-    _store(sweep.name, files, settings)
-
-
-def _store(sweep: str, files: Sequence[Path], settings: "Settings") -> None:
-    from orchestrator.tracking.load import open_tracking
-
-    try:
-        with spinner("Storing page and tables in MLflow"):
-            tracking = open_tracking(sweep, settings)  # takes a second, for which no answer waits
-            if tracking:
-                tracking.store_report(sweep, files)
-    except InputError as error:
-        if settings.tracking_uri.startswith("sqlite:"):
-            raise
-        warnings.warn(f"Page and tables are not stored in MLflow. {error}", DataWarning, stacklevel=2)
+    with storing("Page and tables", settings):
+        tracking = open_tracking(sweep.name, settings)  # takes a second, for which no answer waits
+        if tracking:
+            tracking.store_report(sweep.name, files)
 
 
 def _check_places(output: Path | None, bundle: Path | None) -> None:
