@@ -100,7 +100,6 @@ def run(
         err.print("Looking at what is recorded, and starting Ray ...")  # the first line; the next may be 20 s away
     if again:
         _make_room(factory, accept_code, console)
-
     from orchestrator.checks.nodes import on_nodes
     from orchestrator.cluster.autoscaling import Demand, GrowingCapacity
     from orchestrator.cluster.recovery import run_through_losses
