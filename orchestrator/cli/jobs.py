@@ -143,10 +143,9 @@ def submit(
         from orchestrator.cluster.job_api import usable
 
         usable(address)  # before the sweep is loaded, which takes longer
-    variables_of_job, settings = parse_variables(variables), read_settings()
     sweep = find(name, smoke, values, None if confirm else seeds, resources, None if confirm else conditions, grid)
     check_contract(sweep)
-    place, module = place_in_upload(sweep)
+    (place, module), variables_of_job, settings = place_in_upload(sweep), parse_variables(variables), read_settings()
     given = (retry, conditions, grid, again, confirm)
     options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours, *given)
     if is_for_slurm:
@@ -170,8 +169,8 @@ def submit(
         given_pods = (claim, service_account, pull_secret, tuple(toleration or ()))
         _print_manifest(submission, place, Pods(image, workers or 1, worker_cpus or 4, worker_gpus or 0, *given_pods))
         return
-    modules = [module, sweep.trainable, *(needed.trainable for needed in sweep.prerequisites)]
-    _send(submission, settings, address, follow, modules)
+    needed = [one.trainable for one in (sweep, *sweep.prerequisites)]
+    _send(submission, settings, address, follow, [module, *needed])
 
 
 def jobs(address: Address = None, format: OutputFormat = Format.table) -> None:
