@@ -169,8 +169,8 @@ def submit(
         given_pods = (claim, service_account, pull_secret, tuple(toleration or ()))
         _print_manifest(submission, place, Pods(image, workers or 1, worker_cpus or 4, worker_gpus or 0, *given_pods))
         return
-    needed = [one.trainable for one in (sweep, *sweep.prerequisites)]
-    _send(submission, settings, address, follow, [module, *needed])
+    modules = [module, sweep.trainable, *(needed.trainable for needed in sweep.prerequisites)]
+    _send(submission, settings, address, follow, modules)
 
 
 def jobs(address: Address = None, format: OutputFormat = Format.table) -> None:
