@@ -9,6 +9,9 @@ from trainables.metric import Best
 from trainables.trial import Trial
 
 
+sources = ["first.py"]
+
+
 class FirstConfig(Config):
     level: float = 0.5
     seed: int = 1

@@ -187,7 +187,7 @@ def place(request: pytest.FixtureRequest, workplace: Path, monkeypatch: pytest.M
     store.write_bytes(empty_store())
     (workplace / "runs").mkdir()
     uri = request.getfixturevalue("client").uri if kind == "server" else f"sqlite:///{store}"
-    monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
+    monkeypatch.setitem(sys.modules["fsspec.registry"]._registry, "s3", Bucket)
     Bucket.open_at(workplace / "bucket")
     found = Place(Settings(workplace / "runs", uri, storage=URL if kind == "bucket" else ""))
     found.struck.mkdir()
