@@ -8,7 +8,6 @@ from trainables.config import Config
 from trainables.metric import Best
 from trainables.trial import Trial
 
-
 sources = ["first.py"]
 
 
