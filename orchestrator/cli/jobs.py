@@ -14,6 +14,7 @@ from orchestrator.cli.options import (
     AcceptCode,
     Again,
     Conditions,
+    Confirm,
     Grid,
     MaxDeviceHours,
     Resources,
@@ -100,6 +101,7 @@ def submit(
     seeds: Seeds = None,
     conditions: Conditions = None,
     grid: Grid = None,
+    confirm: Confirm = False,
     resources: Resources = None,
     accept_code: AcceptCode = False,
     retry: Retry = None,
@@ -143,12 +145,12 @@ def submit(
 
         usable(address)  # before the sweep is loaded, which takes longer
     variables_of_job, settings = parse_variables(variables), read_settings()
-    sweep = find(name, smoke, values, seeds, resources, conditions, grid)
+    chosen = (None, resources, None) if confirm else (seeds, resources, conditions)  # the job knows what was chosen
+    sweep = find(name, smoke, values, *chosen, grid)
     check_contract(sweep)
     place, module = place_in_upload(sweep)
-    options = run_options(
-        smoke, values, seeds, resources, accept_code, max_device_hours, retry, conditions, grid, again
-    )
+    given = (retry, conditions, grid, again, confirm)
+    options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours, *given)
     if is_for_slurm:
         if not slurm or address or follow or is_for_kubernetes:
             rule = "--nodes and --sbatch go with --slurm, and --slurm goes with no option of another kind of cluster"
