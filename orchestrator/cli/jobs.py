@@ -4,7 +4,6 @@ import math
 import shlex
 import sys
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
@@ -144,11 +143,9 @@ def submit(
         from orchestrator.cluster.job_api import usable
 
         usable(address)  # before the sweep is loaded, which takes longer
-    variables_of_job, settings = parse_variables(variables), read_settings()
-    chosen = (None, resources, None) if confirm else (seeds, resources, conditions)  # the job knows what was chosen
-    sweep = find(name, smoke, values, *chosen, grid)
+    sweep = find(name, smoke, values, None if confirm else seeds, resources, None if confirm else conditions, grid)
     check_contract(sweep)
-    place, module = place_in_upload(sweep)
+    (place, module), variables_of_job, settings = place_in_upload(sweep), parse_variables(variables), read_settings()
     given = (retry, conditions, grid, again, confirm)
     options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours, *given)
     if is_for_slurm:
@@ -163,16 +160,17 @@ def submit(
         raise InputError("--dry-run prints what --slurm or --kubernetes would send; name one of them.")
     if is_for_kubernetes:
         if kubernetes and not image:
-            rule = "--kubernetes needs --image IMAGE, an image that holds this version of Ponderay"
-            raise InputError(f"{rule}; docs/cluster.md says how to make one.")
+            raise InputError(
+                "--kubernetes needs --image IMAGE, with this version of Ponderay; docs/cluster.md makes one."
+            )
         if not (kubernetes and dry_run and image) or address or follow:
             needed = "`--kubernetes --dry-run --image IMAGE | kubectl apply -f -`, without --address and --follow"
             raise InputError(f"Ponderay only prints the manifest for Kubernetes, and kubectl sends it: {needed}.")
-        pods = Pods(image, workers or 1, worker_cpus or 4, worker_gpus or 0, claim, service_account, pull_secret)
-        _print_manifest(submission, place, replace(pods, tolerations=tuple(toleration or ())))
+        given_pods = (claim, service_account, pull_secret, tuple(toleration or ()))
+        _print_manifest(submission, place, Pods(image, workers or 1, worker_cpus or 4, worker_gpus or 0, *given_pods))
         return
-    modules = [module, sweep.trainable, *(needed.trainable for needed in sweep.prerequisites)]
-    _send(submission, settings, address, follow, modules)
+    needed = [one.trainable for one in (sweep, *sweep.prerequisites)]
+    _send(submission, settings, address, follow, [module, *needed])
 
 
 def jobs(address: Address = None, format: OutputFormat = Format.table) -> None:
