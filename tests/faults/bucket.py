@@ -23,6 +23,7 @@ class Bucket(fsspec.AbstractFileSystem):
         requests: those so far: a verb, and a key.
         fault: the number of the request that goes wrong, and how.
         end: ends the process.
+        num_refused: how many of the next requests get no answer.
     """
 
     protocol = "s3"
@@ -31,6 +32,7 @@ class Bucket(fsspec.AbstractFileSystem):
     requests: ClassVar[list[str]]
     fault: ClassVar[tuple[int, Kind]]
     end: ClassVar[Callable[[], None]]
+    num_refused: ClassVar[int] = 0
 
     @classmethod
     def open_at(
@@ -39,7 +41,7 @@ class Bucket(fsspec.AbstractFileSystem):
         """Has this process find it at s3://."""
         fsspec.register_implementation("s3", cls, clobber=True)
         place.mkdir(exist_ok=True)
-        cls.place, cls.requests, cls.fault, cls.end = place, [], fault, staticmethod(end)
+        cls.place, cls.requests, cls.fault, cls.end, cls.num_refused = place, [], fault, staticmethod(end), 0
 
     @classmethod
     def contents(cls) -> dict[str, bytes]:
@@ -78,6 +80,9 @@ class Bucket(fsspec.AbstractFileSystem):
 
     def _ask(self, verb: str, path: str, answer: Callable[[], Any]) -> Any:
         self.requests.append(f"{verb} {path}")
+        if self.num_refused:
+            type(self).num_refused -= 1
+            raise ConnectionError("no answer")
         number, kind = self.fault
         if len(self.requests) != number:
             return answer()

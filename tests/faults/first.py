@@ -8,6 +8,8 @@ from trainables.config import Config
 from trainables.metric import Best
 from trainables.trial import Trial
 
+sources = ["first.py"]
+
 
 class FirstConfig(Config):
     level: float = 0.5

@@ -22,38 +22,12 @@ from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.write_queue import WriteQueue
 from search_spaces.sweep import Objective
 from tests.integration.sweeps import run_quietly, searched, tiny
-from tests.integration.test_without_ray import RUNS_OF_A_AND_B, starts, statuses
+from tests.integration.test_without_ray import starts, statuses
 from tests.waiting import LIMIT_S
 from trainables.errors import InputError
 from trainables.metric import Best
 
 SWEEP = {"a": {}, "b": {"x": 0.25}}
-
-
-@pytest.fixture
-def log_fails(monkeypatch):
-    """Writes of metrics fail as long as the list has entries; each failure takes one."""
-    failures: list[int] = []
-    log = Tracking.log
-
-    def failing(self, *arguments, **options):
-        if failures:
-            failures.pop()
-            raise ConnectionError("the server is away")
-        log(self, *arguments, **options)
-
-    monkeypatch.setattr(Tracking, "log", failing)
-    monkeypatch.setattr("orchestrator.tracking.write_queue.WAITS_S", (0.01,))
-    return failures
-
-
-def test_a_store_that_is_away_for_a_while_gets_everything_in_the_end(workplace, log_fails):
-    log_fails.extend(range(40))
-    outcome = run_quietly(tiny(SWEEP))
-    assert (outcome.num_failed, outcome.num_unwritten) == (0, 0)
-    assert statuses("tiny.sweep") == dict.fromkeys(["a", "b", *RUNS_OF_A_AND_B], "FINISHED")
-    recorded = Tracking(read_settings()).read_study("tiny.sweep").replicates
-    assert [dict(r.metrics) for r in recorded] == [dict(r.metrics) for r in outcome.replicates]
 
 
 @pytest.mark.parametrize(
@@ -102,15 +76,6 @@ def bucket_fails(monkeypatch):
         return failures
 
     return fail
-
-
-def test_a_bucket_that_is_away_as_a_replicate_ends_leaves_none_without_numbers(workplace, bucket_fails):
-    failures = bucket_fails(scheduler, "folder_of", lambda task: task.condition is not None)
-    failures.extend(range(2))
-    outcome = run_quietly(tiny(SWEEP))
-    assert not failures and {r.state for r in outcome.replicates} == {"complete"}
-    alone = run_quietly(tiny(SWEEP, name="tiny.alone"))
-    assert [dict(r.metrics) for r in outcome.replicates] == [dict(r.metrics) for r in alone.replicates]
 
 
 def test_a_bucket_that_is_away_before_a_prerequisite_is_waited_for(workplace, bucket_fails):
@@ -176,23 +141,6 @@ def test_a_write_that_outlasts_its_driver_changes_nothing_of_the_next(workplace,
     is_answered.set()
     waited[0].join()
     assert set(statuses("tiny.sweep").values()) == {"FINISHED"}
-
-
-@pytest.mark.every_store
-def test_what_a_store_never_got_is_written_by_the_next_driver(workplace, log_fails, monkeypatch):
-    log_fails.extend(range(100_000))
-    with monkeypatch.context() as patch:
-        patch.setattr("orchestrator.run.WRITE_AT_END_S", 0.5)
-        outcome = run_quietly(tiny(SWEEP))
-    assert {r.state for r in outcome.replicates} == {"complete"}
-    assert outcome.num_unwritten > 0
-    log_fails.clear()
-    again = run_quietly(tiny(SWEEP))
-    assert again.num_unwritten == 0
-    assert set(starts().values()) == {1}
-    assert statuses("tiny.sweep") == dict.fromkeys(["a", "b", *RUNS_OF_A_AND_B], "FINISHED")
-    recorded = Tracking(read_settings()).read_study("tiny.sweep").replicates
-    assert [dict(r.metrics) for r in recorded] == [dict(r.metrics) for r in outcome.replicates]
 
 
 def test_a_product_that_was_damaged_is_made_again_before_it_is_used(workplace):

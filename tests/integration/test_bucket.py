@@ -2,12 +2,8 @@
 
 import gzip
 import json
-import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -34,9 +30,7 @@ from search_spaces.resources import Resources
 from search_spaces.sweep import Condition
 from tests.integration.put_away import put_away_and_bring_back
 from tests.integration.sweeps import run_quietly, tiny
-from tests.integration.test_without_ray import statuses
 from tests.integration.tiny import TinyEvaluation
-from tests.waiting import until
 from trainables.errors import DataWarning, InputError
 
 ROOT = Path(__file__).parents[2]
@@ -182,30 +176,6 @@ def test_an_evaluation_added_on_another_machine_fetches_the_best_checkpoint(buck
     assert [path.name[:11] for path in (runs / "replicates").rglob("*.pt")] == ["step_000004"]
 
 
-def driver(name: str, sleep_s: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.integration.sweeps", name, sleep_s, "0"]
-    return subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)})  # noqa: S603
-
-
-@pytest.mark.slow
-def test_a_killed_worker_goes_on_on_another_machine_with_the_same_digits(bucket, monkeypatch):
-    expected = without_bucket(monkeypatch, tiny(TWO, name="tiny.whole"))
-    process = driver("tiny.sweep", "0.6")
-    until(lambda: any("/tiny.sweep/" in e.key and "step_000002" in e.key for e in bucket.objects.all()))
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    runs = on_another_machine(monkeypatch)
-    resumed = run_quietly(tiny(TWO))
-    assert digits(resumed) == expected
-    counts = starts(bucket)
-    assert sorted(counts[r.key] for r in resumed.replicates) == [1, 1, 1, 2]
-    assert len(counts) == 5 and sum(counts.values()) == 7  # the prerequisite of before was brought, and found done
-    assert len(list(runs.glob("prerequisites/*/*.pt"))) == 1
-    for records in journals(bucket).values():
-        steps = [record["step"] for record in records if record["kind"] == "metrics"]
-        assert steps == sorted(set(steps))
-
-
 def test_a_prerequisite_whose_product_is_damaged_is_made_again(bucket, monkeypatch):
     first = run_quietly(tiny({"a": {}}, seeds=(1,)))
     (product,) = (e for e in bucket.objects.filter(Prefix="shared/prerequisites/") if e.key.endswith(".pt"))
@@ -259,30 +229,6 @@ def test_a_bucket_that_is_away_for_a_while_changes_nothing(bucket, server, monke
     assert was_away
 
 
-def test_a_bucket_that_stays_away_ends_the_replicate_as_lost_and_the_next_run_goes_on(bucket, monkeypatch):
-    sweep = tiny({"a": {}}, seeds=(1,))
-    expected = without_bucket(monkeypatch, tiny({"a": {}}, name="tiny.whole", seeds=(1,)))
-    put = SharedFolder._put
-
-    def away(folder, name, call):
-        if name.startswith("step_000003"):
-            monkeypatch.setattr("orchestrator.journal.bucket.AWAY_S", 0.0)
-
-            def fail(path):
-                raise ConnectionResetError("gone")
-
-            call = fail
-        put(folder, name, call)
-
-    monkeypatch.setattr("orchestrator.scheduler.scheduler.WAITS_S", (0.0,))
-    with monkeypatch.context() as patch:
-        patch.setattr(SharedFolder, "_put", away)
-        (failed,) = run_quietly(sweep).replicates
-    assert (failed.state, failed.is_lost) == ("failed", True)
-    assert "s3://runs/shared/" in failed.error and "cannot be reached: ConnectionResetError: gone" in failed.error
-    assert digits(run_quietly(sweep)) == expected
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray_instance")
 def test_trials_and_train_workers_of_ray_give_the_same_digits_though_one_is_killed(workplace, monkeypatch):
@@ -328,29 +274,6 @@ def test_a_finished_sweep_asks_for_little(bucket, monkeypatch, requests):
 
 LOOKED = {"list_objects_v2": 2, "get_object": 8}
 """Six replicates, their prerequisite, and the name that a renamed sweep had first."""
-
-
-@pytest.mark.slow
-def test_a_bucket_that_is_gone_for_good_ends_the_sweep_in_order_and_the_next_run_goes_on(bucket, server, monkeypatch):
-    """Also the driver cannot read; nothing is left RUNNING, and nothing is lost."""
-    expected = without_bucket(monkeypatch, tiny({"a": {}}, name="tiny.whole", seeds=(1,)))
-    port, gone = int(server.rpartition(":")[2]), []
-
-    def stop(config, epoch):
-        if epoch == 3 and not gone:
-            gone.append(moto_at[port])
-            gone[0].stop()
-            monkeypatch.setattr("orchestrator.journal.bucket.AWAY_S", 0.0)
-
-    monkeypatch.setattr("tests.integration.tiny._strike", stop)
-    monkeypatch.setattr("orchestrator.scheduler.scheduler.WAITS_S", (0.0,))
-    monkeypatch.setattr("orchestrator.run.WRITE_AT_STOP_S", 1.0)
-    monkeypatch.setattr("orchestrator.run.WRITE_AT_END_S", 1.0)
-    (failed,) = run_quietly(tiny({"a": {}}, seeds=(1,))).replicates
-    start(port)
-    assert (failed.state, failed.is_lost) == ("failed", True)
-    assert digits(run_quietly(tiny({"a": {}}, seeds=(1,)))) == expected
-    assert set(statuses("tiny.sweep").values()) == {"FINISHED"}
 
 
 def test_what_was_done_before_there_was_a_bucket_is_brought_there_and_not_done_again(bucket, monkeypatch):

@@ -1,12 +1,9 @@
 """Journals that are damaged: their replicate goes on from what is whole, all others stay, and nothing goes unsaid."""
 
-import json
-import shutil
 import signal
 from io import StringIO
 from pathlib import Path
 
-import fsspec
 import pytest
 from rich.console import Console
 
@@ -91,21 +88,3 @@ def test_what_is_complete_stays_so(workplace):
         (r.state, dict(r.metrics)) for r in before.replicates
     ]
     assert not list(Path("runs").rglob("journal.damaged-*"))
-
-
-def test_behind_a_url_the_same(cut_off, monkeypatch):
-    whole, _ = cut_off
-    monkeypatch.setenv("PONDERAY_STORAGE", "memory://damaged/runs")
-    files = fsspec.filesystem("memory")
-    files.store.clear()
-    shutil.rmtree("runs/replicates/tiny.sweep")
-    stop_in_the_last_step(monkeypatch)
-    (path,) = (path for path in files.find("/damaged/runs/replicates/tiny.sweep") if path.endswith("journal.jsonl"))
-    lines = files.cat_file(path).splitlines(keepends=True)
-    damaged = b"".join([*lines[:-1], bytes(99) + b"\n"])
-    files.pipe_file(path, damaged)
-    outcome = run_quietly(tiny(CONDITIONS))
-    assert [dict(r.metrics) for r in outcome.replicates] == [dict(r.metrics) for r in whole.replicates]
-    assert files.cat_file(path.replace("journal.jsonl", "journal.damaged-1.jsonl")) == damaged
-    assert all(json.loads(line) for line in files.cat_file(path).splitlines())
-    files.store.clear()

@@ -281,18 +281,18 @@ def test_a_search_says_what_its_parameters_matter(place):
     (place / "digits.py").write_text(
         DIGITS.replace(
             'conditions=ponderay.grid({"width": [4, 8, 16]}), seeds=(1, 2)',
-            f"search=ponderay.Search({space}, num_trials=24), seeds=(1,)",
+            f"search=ponderay.Search({space}, num_trials=20), seeds=(1,)",
         ).replace(', reference="width=8"', "")
     )
     run_here(find_sweep("digits.py:sweep"), read_settings(), Console(quiet=True), accept_code=False)
     rows = json.loads(command("importance", "digits", "--format", "json"))
     assert {row["parameter"] for row in rows} == {"width", "optimiser.lr"}
     assert rows[0]["parameter"] == "optimiser.lr" and sum(row["loss"] for row in rows) == pytest.approx(1)
-    assert "optimiser.lr" in command("importance", "digits") and "functional ANOVA" in command("importance", "digits")
+    table = command("importance", "digits")
+    assert "optimiser.lr" in table and "functional ANOVA" in table
     frame = ponderay.load("digits").to_dataframe()
-    assert (
-        len(frame) == 24 and frame["config.optimiser.lr"].between(1e-3, 1).all() and frame["config.width"].nunique() > 2
-    )
+    assert len(frame) == 20 and frame["config.width"].nunique() > 2
+    assert frame["config.optimiser.lr"].between(1e-3, 1).all()
     best = ponderay.load("digits").best("loss")
     command("checkpoint", "digits", f"{int(best.condition[:4])}", "--to", "models")  # by the trial's number
     assert [file.name.startswith(f"digits.{best.condition}") for file in (place / "models").iterdir()] == [True]

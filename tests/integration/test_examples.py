@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from orchestrator.cli.main import app
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.study import Replicate
 from orchestrator.tracking.client import Tracking
@@ -35,6 +37,13 @@ def done(*arguments: str) -> str:
     ended = subprocess.run(ponderay(*arguments), env=environment(), capture_output=True, text=True, check=False)  # noqa: S603
     assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-2000:]
     return ended.stdout
+
+
+def answered(*arguments: str) -> str:
+    """What a command that only reads prints, in this process, which has loaded everything."""
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
 
 
 def recorded(sweep: str) -> tuple[Replicate, ...]:
@@ -98,8 +107,7 @@ def test_an_example_that_was_killed_goes_on_with_equal_digits(workplace, monkeyp
     assert f"`{shlex.join(['ponderay', *run])}` continues from here" in Path("log").read_text()
     assert "RUNNING" not in statuses(sweep).values()
     assert "3 complete, 0 failed" in done(*run)
-    assert "width=" in done("pareto", name)
-    assert "width=" in done("report", name)
+    assert "width=" in answered("pareto", sweep)
     resumed = next(one for one in recorded(sweep) if starts()[one.key] >= 2)
     Path(f"{example}.py").write_text(source)
     monkeypatch.setenv("PONDERAY_RUNS", "whole")
@@ -118,12 +126,12 @@ def test_the_callbacks_of_other_trainers_report_all_that_a_resumed_training_need
 
 def test_the_package_runs_through_the_public_door(workplace):
     shutil.copytree(ROOT / "examples/routed_bytes", "routed_bytes", ignore=shutil.ignore_patterns("__pycache__"))
-    name = "routed_bytes.sweeps:laptop"
+    name, study = "routed_bytes.sweeps:laptop", "routed_bytes.laptop.smoke"
     checked = done("check", name, "--smoke", "--condition", "surprisal_25")
     assert "contract ok" in checked
     assert "repeated ok" in checked
     assert "resumed (killed after step 2) ok" in checked
     assert "16 complete, 0 failed" in done("run", name, "--smoke", "--cpus", "2")
-    assert "top_k_25" in done("pareto", name, "--smoke")
-    assert "bits_per_byte" in done("compare", name, "surprisal_25", "random_25", "--smoke")
-    assert "routed_bytes" in done("report", name, "--smoke")
+    assert "top_k_25" in answered("pareto", study)
+    assert "bits_per_byte" in answered("compare", study, "surprisal_25", "random_25")
+    assert "routed_bytes" in answered("report", study)

@@ -25,12 +25,11 @@ from orchestrator.scheduler.scheduler import Scheduler
 from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
-from orchestrator.tracking.load import load_holder, load_study
+from orchestrator.tracking.load import load_study
 from search_spaces.distributions import Choice
 from search_spaces.sweep import Search
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.tiny import TinyEvaluation
-from tests.waiting import until
 
 CONDITIONS = {"b": {"x": 0.25}, "a": {}}
 FILE = Path("runs/replicates/tiny.sweep") / STUDY_FILE
@@ -77,27 +76,6 @@ def test_a_file_that_another_runs_folder_has_left_behind_is_not_asked(workplace,
     monkeypatch.setenv("PONDERAY_RUNS", "runs")
     assert len(read_study_file(FILE.parent).replicates) == 2
     assert len(load_study("tiny.sweep").replicates) == 4
-
-
-def test_a_driver_that_was_killed_leaves_a_file_with_all_that_was_done(workplace, monkeypatch):
-    def states() -> list[str]:
-        content = read_study_file(FILE.parent)
-        return [one["state"] for one in content.replicates.values()] if content else []
-
-    command = [sys.executable, "-m", "tests.integration.sweeps", "tiny.sweep", "0.3", "0"]
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    driver = subprocess.Popen(command, env=environment)  # noqa: S603
-    until(lambda: "complete" in states())
-    driver.send_signal(signal.SIGKILL)
-    driver.wait()
-    assert "complete" in states()
-    with monkeypatch.context() as patch:
-        patch.setattr("orchestrator.tracking.load._asked", lambda *_: pytest.fail("MLflow was asked"))
-        assert {one.state for one in load_study("tiny.sweep").replicates} <= {"complete", "stopped"}
-        assert load_holder("tiny.sweep", read_settings()).is_gone
-    run_quietly(tiny({"a": {"sleep_s": 0.3, "first.sleep_s": 0.0}, "b": {"x": 0.25}}))
-    found = load_study("tiny.sweep")
-    assert {one.state for one in found.replicates} == {"complete"}
 
 
 def test_a_driver_that_ends_before_it_notes_anything_leaves_what_the_file_had(workplace, monkeypatch):

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -177,27 +176,6 @@ def test_sweeps_started_together_pretrain_once(workplace):
     assert len(starts()) == 1 + 2 * 4
 
 
-def test_a_killed_driver_goes_on_with_the_same_digits_none_doubled_none_left_running(workplace):
-    conditions = {"a": {}, "b": {"x": 0.25}}
-    uninterrupted = run_quietly(tiny(conditions, name="tiny.whole"))
-    process = driver("tiny.sweep", "2", "0")  # seconds a step: it is killed within one, however slow the machine is
-    folder = Path("runs/replicates/tiny.sweep")
-    until(
-        lambda: (
-            any(path.name.startswith("step_000002") for path in folder.rglob("*.pt"))
-            and "RUNNING" in statuses("tiny.sweep").values()
-        )
-    )
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert "RUNNING" in statuses("tiny.sweep").values()
-    resumed = run_quietly(tiny(conditions))
-    assert "RUNNING" not in statuses("tiny.sweep").values()
-    assert len(statuses("tiny.sweep")) == 6
-    assert sorted(starts(Path("runs/replicates/tiny.sweep")).values()) == [1, 1, 1, 2]
-    assert [dict(r.metrics) for r in resumed.replicates] == [dict(r.metrics) for r in uninterrupted.replicates]
-
-
 def test_a_second_driver_of_the_same_sweep_is_refused_by_the_name_of_the_first(workplace):
     process = driver("tiny.sweep", "0.5", "1")
     until(starts)
@@ -288,19 +266,6 @@ def test_a_failure_of_other_code_is_tried_again_once_accepted(workplace, monkeyp
     monkeypatch.setattr("tests.integration.tiny._strike", lambda config, epoch: None)
     assert run_quietly(sweep, accept_code=True).num_failed == 0
     assert statuses("tiny.sweep")["a seed 1"] == "FINISHED"
-
-
-def test_a_full_disk_is_no_fault_of_the_work(workplace, monkeypatch):
-    def full(config, epoch):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("orchestrator.scheduler.scheduler.WAITS_S", (0.0,))
-    with monkeypatch.context() as patch:
-        patch.setattr("tests.integration.tiny._strike", full)
-        (failed,) = run_quietly(tiny({"a": {}}, seeds=(1,))).replicates
-        assert (failed.state, failed.is_lost) == ("failed", True)
-        assert failed.error == "OSError: [Errno 28] No space left on device"
-    assert run_quietly(tiny({"a": {}}, seeds=(1,))).num_failed == 0
 
 
 def test_a_prerequisite_that_nothing_needs_any_more_is_not_made_again(workplace):

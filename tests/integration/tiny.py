@@ -82,6 +82,7 @@ def train(config: TinyConfig, trial: Trial) -> None:
 
 
 def evaluate(config: TinyConfig, checkpoint_path: Path, evaluation: TinyEvaluation, trial: Trial) -> None:
+    _strike(config, config.num_epochs + 1)
     state = checkpoint.load(checkpoint_path)
     error = evaluation.factor / state["total"]
     trial.report({"error": error, "valid_error": error, "cost": config.x}, step=state["epoch"])

@@ -61,20 +61,6 @@ def test_equal_contents_make_equal_files_whatever_their_age_and_order(tmp_path):
     assert (tmp_path / "one.zip").read_bytes() != (tmp_path / "two.zip").read_bytes()
 
 
-def test_folders_and_files_are_pruned_alike_and_a_damaged_one_is_passed_over(tmp_path):
-    folder = ReplicateFolder(tmp_path / "replicate", {"best": "loss"})
-    for step, loss in enumerate([5.0, 1.0, 3.0, 2.0], start=1):
-        folder.append({"kind": "metrics", "step": step, "metrics": {"loss": loss}})
-        folder.keep(write(tmp_path / "given", {"state": f"state {step}".encode()}), step)
-    assert list(folder.checkpoints()) == [2, 3, 4]
-    newest = folder.newest()
-    newest.write_bytes(newest.read_bytes().replace(b"state 4", b"state 5"))
-    with opened(folder.newest(), folder.path) as found:
-        assert read(found) == {"state": b"state 3"}
-    folder.remove_behind(folder.newest())
-    assert list(folder.checkpoints()) == [2, 3]
-
-
 def test_a_link_to_a_folder_is_refused_and_nothing_is_kept(tmp_path):
     given = write(tmp_path / "given", FILES)
     (given / "other").symlink_to(tmp_path)

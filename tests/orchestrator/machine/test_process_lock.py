@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -72,3 +74,26 @@ def test_a_private_lease_is_its_owners_alone_also_where_the_file_was_others(tmp_
     lease = Lease(path, is_private=True)
     assert lease.acquire() and path.stat().st_mode & 0o777 == 0o600
     lease.release()
+
+
+def test_a_lease_is_held_by_one_and_free_after(tmp_path):
+    first, second = Lease(tmp_path / "x.lock"), Lease(tmp_path / "x.lock")
+    assert first.acquire() and first.acquire()
+    assert not second.acquire()
+    assert "process" in second.holder()
+    first.release()
+    assert second.acquire()
+
+
+def test_a_holder_that_hangs_can_be_ended(tmp_path):
+    hangs = "import sys, time; from pathlib import Path; from orchestrator.machine.process_lock import Lease\n"
+    hangs += "lease = Lease(Path(sys.argv[1])); lease.acquire(); print('held', flush=True); time.sleep(60)"
+    command = [sys.executable, "-c", hangs, str(tmp_path / "x.lock")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    assert process.stdout.readline() == "held\n"
+    lease = Lease(tmp_path / "x.lock")
+    with pytest.raises(TimeoutError, match=f"process {process.pid} on "):
+        lease.wait(0.3)
+    lease.end_holder()
+    lease.wait(10)
+    assert process.wait(10) == -9
