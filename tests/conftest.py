@@ -23,9 +23,9 @@ os.environ |= {
 
 import hypothesis
 import torch
-from jaxtyping import install_import_hook
 
 from orchestrator.environment.settings import Settings
+from tests.shapes import check_shapes, num_calls
 from trainables.errors import InputError
 from trainables.secret import declared_names, known_values
 
@@ -61,7 +61,7 @@ if "PYTEST_WITHOUT_SHAPES" not in os.environ:  # the checks take as long as the 
     with pytest.MonkeyPatch.context() as patch:  # they draw what they look at, not from the stream that is tested
         patch.setattr(random, "getrandbits", random.Random(0).getrandbits)
         importlib.import_module("beartype")
-    install_import_hook(MODULE_NAMES, "beartype.beartype")
+    check_shapes(MODULE_NAMES)
 torch.set_num_threads(1)
 for name in ("COLUMNS", "LINES"):  # pytest-xdist sets them, and a rich console made then keeps that width for good
     os.environ.pop(name, None)
@@ -110,8 +110,9 @@ def folders_of_no_other_test(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def seeded() -> None:
-    """Every test draws the same numbers, whatever ran before it."""
+    """Every test draws the same numbers and has its first shapes checked, whatever ran before it."""
     torch.manual_seed(0)
+    num_calls.clear()
 
 
 @pytest.fixture(autouse=True)
