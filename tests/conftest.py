@@ -1,6 +1,7 @@
 """What all tests share: one torch thread, checked tensor shapes, no folders of the user."""
 
 import contextlib
+import functools
 import gc
 import importlib
 import os
@@ -77,9 +78,13 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def tables_of_mlflow_are_made_once() -> None:
-    """To make them takes more than a second of processor time; an empty SQLite store of this process copies them."""
+    """To make them takes more than a second of processor time; an empty SQLite store of this process copies them.
+
+    Each store is held against MLflow's newest revision, for which seventy scripts of it are loaded: once for all.
+    """
     from mlflow.store.db import utils
 
+    utils._get_latest_schema_revision = functools.cache(utils._get_latest_schema_revision)
     plain, tables = utils._initialize_tables, sqlite3.connect(":memory:", check_same_thread=False)
 
     def is_empty(database: sqlite3.Connection) -> bool:
