@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
@@ -188,16 +189,21 @@ def _redacted(text: str, unquoted: str = "") -> str:
     return _FORM.sub(HIDDEN, text)
 
 
-def _of_environment() -> list[str]:
+def _of_environment() -> tuple[str, ...]:
     """Secrets that this process was given, also as URLs write them; longer ones first."""
     given = {name: os.environ.get(name, "") for name in os.environ}  # another thread may take one away meanwhile
-    secrets = {value for name, value in given.items() if is_secret_name(name)}
-    for value in given.values():
+    return _secrets_among(frozenset(given.items()), frozenset(known_values))
+
+
+@lru_cache(maxsize=1)  # a study has thousands of settings, each of which is searched for all of them
+def _secrets_among(given: frozenset[tuple[str, str]], known: frozenset[str]) -> tuple[str, ...]:
+    secrets = {value for name, value in given if is_secret_name(name)}
+    for _, value in given:
         matches = [_PASSWORD.search(value)] if len(value.split()) == 1 else _OF_URI.finditer(value)
         secrets |= {part for match in matches if match for part in (match[2], unquote(match[2]))}
     secrets = {secret for secret in secrets if len(secret) >= LEAST_LENGTH}
-    secrets |= {secret for secret in known_values if len(secret) >= LEAST_DECLARED}
-    return sorted(secrets | {quote(secret, safe="") for secret in secrets}, key=len, reverse=True)
+    secrets |= {secret for secret in known if len(secret) >= LEAST_DECLARED}
+    return tuple(sorted(secrets | {quote(secret, safe="") for secret in secrets}, key=len, reverse=True))
 
 
 def _without_secret(argument: str) -> str:

@@ -1,6 +1,7 @@
 """What all tests share: one torch thread, checked tensor shapes, no folders of the user."""
 
 import contextlib
+import functools
 import gc
 import importlib
 import os
@@ -23,9 +24,9 @@ os.environ |= {
 
 import hypothesis
 import torch
-from jaxtyping import install_import_hook
 
 from orchestrator.environment.settings import Settings
+from tests.shapes import check_shapes, num_calls
 from trainables.errors import InputError
 from trainables.secret import declared_names, known_values
 
@@ -61,7 +62,7 @@ if "PYTEST_WITHOUT_SHAPES" not in os.environ:  # the checks take as long as the 
     with pytest.MonkeyPatch.context() as patch:  # they draw what they look at, not from the stream that is tested
         patch.setattr(random, "getrandbits", random.Random(0).getrandbits)
         importlib.import_module("beartype")
-    install_import_hook(MODULE_NAMES, "beartype.beartype")
+    check_shapes(MODULE_NAMES)
 torch.set_num_threads(1)
 for name in ("COLUMNS", "LINES"):  # pytest-xdist sets them, and a rich console made then keeps that width for good
     os.environ.pop(name, None)
@@ -77,9 +78,13 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def tables_of_mlflow_are_made_once() -> None:
-    """To make them takes more than a second of processor time; an empty SQLite store of this process copies them."""
+    """To make them takes more than a second of processor time; an empty SQLite store of this process copies them.
+
+    Each store is held against MLflow's newest revision, for which seventy scripts of it are loaded: once for all.
+    """
     from mlflow.store.db import utils
 
+    utils._get_latest_schema_revision = functools.cache(utils._get_latest_schema_revision)
     plain, tables = utils._initialize_tables, sqlite3.connect(":memory:", check_same_thread=False)
 
     def is_empty(database: sqlite3.Connection) -> bool:
@@ -110,8 +115,9 @@ def folders_of_no_other_test(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def seeded() -> None:
-    """Every test draws the same numbers, whatever ran before it."""
+    """Every test draws the same numbers and has its first shapes checked, whatever ran before it."""
     torch.manual_seed(0)
+    num_calls.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,7 @@
 """Pages and drawings that need nothing else: no network, no fonts, no files beside them."""
 
 import base64
+import functools
 import hashlib
 import re
 from pathlib import Path
@@ -50,6 +51,7 @@ def _text(name: str) -> str:
     return (FOLDER / name).read_text(encoding="utf-8")
 
 
+@functools.cache
 def _environment() -> Environment:
     loader = FileSystemLoader(FOLDER)
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

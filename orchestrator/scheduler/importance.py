@@ -8,10 +8,10 @@ so. Optuna's default, PED-ANOVA, asks what leads to the best tenth, and of 20 tr
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
-import optuna
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -19,11 +19,9 @@ from optuna.distributions import (
     IntDistribution,
     json_to_distribution,
 )
-from optuna.importance import FanovaImportanceEvaluator, get_param_importances
-from optuna.trial import create_trial
 
 from orchestrator.results.trials import Importance, Trial, Trials
-from orchestrator.statistics import scale
+from orchestrator.statistics import functional_anova, scale
 from orchestrator.statistics.student import is_constant
 from orchestrator.statistics.subsample import subsample
 
@@ -110,30 +108,47 @@ def _explained(trials: Sequence[Trial], spaces: Mapping[str, BaseDistribution], 
 
 
 def _cells(space: BaseDistribution, drawn: Any) -> list[float]:
-    """A value as numbers: a choice as a 1 among zeros."""
+    """A value as numbers: a choice as a 1 among zeros.
+
+    Raises:
+        ValueError: if the space does not have the value.
+    """
     if isinstance(space, CategoricalDistribution):
-        return [float(choice == drawn) for choice in space.choices]
-    return [float(_even_value(space, drawn))]
+        cells = [float(choice == drawn) for choice in space.choices]
+        outside = not any(cells)
+    else:
+        assert isinstance(space, FloatDistribution | IntDistribution)
+        outside = not space.low <= drawn <= space.high
+        cells = [] if outside else [float(_even_value(space, drawn))]
+    if outside:
+        raise ValueError(f"{drawn!r} was not drawn from {space}")
+    return cells
 
 
 def _shares(trials: Sequence[Trial], spaces: Mapping[str, BaseDistribution], objective: int) -> dict[str, float]:
-    """Each parameter's share."""
+    """Each parameter's share; none where the objective does not vary over these trials."""
     (values,) = scale.normalised(np.array([trial.values[objective] for trial in trials], np.float64))
-    even = {path: _even(space) for path, space in spaces.items()}
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study()
-    for trial, value in zip(trials, values.tolist(), strict=True):
-        params = {path: _even_value(space, trial.drawn[path]) for path, space in spaces.items()}
-        study.add_trial(create_trial(params=params, distributions=even, value=value))
-    forest = FanovaImportanceEvaluator(n_trees=NUM_TREES, seed=SEED)
-    return get_param_importances(study, evaluator=forest)
+    varied = [path for path in sorted(spaces) if not spaces[path].single()]
+    cells = [[_cells(spaces[path], trial.drawn[path]) for path in varied] for trial in trials]
+    ends = np.cumsum([0, *(len(of_path) for of_path in cells[0])])
+    found = functional_anova.shares(
+        np.array([[cell for of_path in row for cell in of_path] for row in cells]),
+        values,
+        np.array([bounds for path in varied for bounds in _bounds(spaces[path])]).T,
+        [range(start, end) for start, end in pairwise(ends)],
+        NUM_TREES,
+        SEED,
+    )
+    total = found.sum()
+    return dict.fromkeys(spaces, 0.0) | dict(zip(varied, (found / total).tolist(), strict=True)) if total else {}
 
 
-def _even(distribution: BaseDistribution) -> BaseDistribution:
-    """The range in which the search draws evenly; Optuna's evaluator would take a logarithmic range for an even one."""
-    if isinstance(distribution, FloatDistribution | IntDistribution) and distribution.log:
-        return FloatDistribution(math.log(distribution.low), math.log(distribution.high))
-    return distribution
+def _bounds(space: BaseDistribution) -> list[tuple[float, float]]:
+    """Where each of a value's numbers lies; a logarithm is drawn evenly where the search draws so."""
+    if isinstance(space, CategoricalDistribution):
+        return [(0.0, 1.0)] * len(space.choices)
+    assert isinstance(space, FloatDistribution | IntDistribution)
+    return [(_even_value(space, space.low), _even_value(space, space.high))]
 
 
 def _even_value(distribution: BaseDistribution, drawn: Any) -> Any:

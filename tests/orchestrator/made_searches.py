@@ -5,9 +5,10 @@ import random
 from pathlib import Path
 
 import optuna
-from optuna.distributions import CategoricalDistribution
+from optuna.distributions import CategoricalDistribution, distribution_to_json
 
 from orchestrator.environment.settings import read_settings
+from orchestrator.results.trials import Trial, Trials
 from orchestrator.scheduler.optuna_search import to_optuna
 from orchestrator.scheduler.search_store import drawn_values
 
@@ -22,12 +23,29 @@ def make_search(objectives, num_trials, space, name, number=0):
     study = optuna.create_study(
         study_name=f"{name}-{number:016x}", storage=storage, directions=["minimize", "maximize"]
     )
-    numbers, spaces = random.Random(0), {path: to_optuna(values) for path, values in space.items()}
-    for _ in range(num_trials):
-        drawn = {path: _draw(distribution, numbers) for path, distribution in spaces.items()}
-        values = objectives(drawn_values(drawn, space))
+    spaces = _spaces(space)
+    for drawn, values in _draws(objectives, num_trials, space):
         state = optuna.trial.TrialState.COMPLETE if values else optuna.trial.TrialState.FAIL
         study.add_trial(optuna.trial.create_trial(state=state, params=drawn, distributions=spaces, values=values))
+
+
+def made_trials(objectives, num_trials, space, name):
+    """The same trials without a database, which takes longer to write than all else."""
+    distributions = {path: distribution_to_json(distribution) for path, distribution in _spaces(space).items()}
+    draws = _draws(objectives, num_trials, space)
+    trials = tuple(Trial(f"{number:04}", drawn, values) for number, (drawn, values) in enumerate(draws))
+    return Trials(name, ("error", "cost"), distributions, trials)
+
+
+def _spaces(space):
+    return {path: to_optuna(values) for path, values in space.items()}
+
+
+def _draws(objectives, num_trials, space):
+    numbers = random.Random(0)
+    for _ in range(num_trials):
+        drawn = {path: _draw(distribution, numbers) for path, distribution in _spaces(space).items()}
+        yield drawn, objectives(drawn_values(drawn, space))
 
 
 def _draw(distribution, numbers):

@@ -190,8 +190,9 @@ def test_a_sweep_of_which_nothing_is_published_says_so(store):
     assert call("verify", "act.search_parity").stdout == "Nothing published is known of this sweep.\n"
 
 
-def test_json_is_whole_and_strict(stored):
+def test_json_is_whole_and_strict_and_progress_goes_to_stderr(stored):
     found = call("report", "asr.demo", "--bundle", "it.zip", "--format", "json")
+    assert "Reading asr.demo ...\n" in found.stderr and "..." not in found.stdout
 
     def refuse(constant):
         raise AssertionError(f"{constant} is no JSON")
@@ -337,11 +338,6 @@ def test_many_rows_and_warnings_are_cut_and_that_is_said(stored, monkeypatch):
     assert sum(line[:1] == "│" for line in found.splitlines()) == 1
     assert "more are on the front or near it; the files list all.\n" in found
     assert found.count("Warning: ") == 1 and "more warnings are in the page.\n" in found
-
-
-def test_progress_goes_to_stderr(stored):
-    found = call("report", "asr.demo", "--format", "json")
-    assert "Reading asr.demo ...\n" in found.stderr and "..." not in found.stdout
 
 
 def test_conditions_that_were_run_with_other_settings_are_asked_for_as_they_were_run(store, monkeypatch):

@@ -122,7 +122,7 @@ def test_constants_have_an_interval_of_no_width():
 
 
 @pytest.mark.parametrize("is_paired", [True, False])
-@pytest.mark.parametrize("n", [3, 5, 10])
+@pytest.mark.parametrize("n", [3, 10])
 def test_the_interval_covers_the_true_volume_of_a_well_separated_front(n, is_paired):
     """The true one up to the same reference point; 95 % within four standard errors of 500 studies."""
     drawn, num_studies, num_covered = np.random.default_rng(n), 500, 0

@@ -16,54 +16,59 @@ from orchestrator.scheduler.search_store import read_trials
 from search_spaces.distributions import Choice, Exponential, Real
 from search_spaces.sweep import Objective, Search
 from tests.integration.sweeps import tiny
-from tests.orchestrator.made_searches import make_search
+from tests.orchestrator.made_searches import made_trials, make_search
 from trainables.errors import InputError
 
 SPACE = {"x": Real(0.1, 1.0), "sleep_s": Real(1e-4, 1e2, log=True), "first.level": Choice((0.25, 0.5, 0.75))}
 METRICS = ("error", "cost")
 
 
-def search(objectives, num_trials, name="tiny.search", number=0, space=SPACE):
-    make_search(objectives, num_trials, space, name, number)
+def search(objectives, num_trials, name="tiny.search", number=0):
+    make_search(objectives, num_trials, SPACE, name, number)
 
 
 @pytest.fixture(autouse=True)
 def few_forests(monkeypatch):
-    """Twenty of 64 trees for each search take seconds."""
+    """Twenty of 64 trees for each search, and 256 that judge them, take seconds."""
     monkeypatch.setattr(scheduler_importance, "NUM_GROUPS", 2)
     monkeypatch.setattr(scheduler_importance, "NUM_TREES", 16)
+    monkeypatch.setattr(scheduler_importance, "NUM_JUDGES", 64)
 
 
-def shares(space=SPACE):
-    found = importance(told(space=space))
+def shares(search=None):
+    found = importance(search or told())
     return dict(zip(found.parameters, found.shares, strict=True)), found
 
 
-def told(settings=None, space=SPACE):
+def trials(objectives, num_trials, space=SPACE):
+    return made_trials(objectives, num_trials, space, "tiny.search")
+
+
+def told(settings=None):
     objectives = (Objective("error"), Objective("cost"))
-    sweep = tiny((), name="tiny.search", objectives=objectives, search=Search(space, 20, sampler="random"))
+    sweep = tiny((), name="tiny.search", objectives=objectives, search=Search(SPACE, 20, sampler="random"))
     return read_trials(sweep, settings or read_settings())
 
 
-def test_an_objective_of_one_parameter_gives_it_nearly_all(workplace):
-    search(lambda v: (v["x"] ** 2, {0.25: 1.0, 0.5: 5.0, 0.75: 2.0}[v["first.level"]]), 40)
-    by_path, found = shares()
+def test_an_objective_of_one_parameter_gives_it_nearly_all():
+    made = trials(lambda v: (v["x"] ** 2, {0.25: 1.0, 0.5: 5.0, 0.75: 2.0}[v["first.level"]]), 40)
+    by_path, found = shares(made)
     assert by_path["x"][0] > 0.95 and by_path["first.level"][1] > 0.95
     for i in range(2):
         assert sum(row[i] for row in by_path.values()) == pytest.approx(1.0)
     assert (found.objectives, found.num_trials, found.notes) == (METRICS, 40, ())
-    assert shares()[1] == found
+    assert shares(made)[1] == found
 
 
 @pytest.mark.parametrize("factor", [1e-310, 1e308])
-def test_the_size_of_an_objective_changes_no_share(workplace, factor):
-    search(lambda v: (factor * v["x"] ** 2, factor * (1 + 1e-15 * v["x"])), 40)
-    found = importance(told())
+def test_the_size_of_an_objective_changes_no_share(factor):
+    made = trials(lambda v: (factor * v["x"] ** 2, factor * (1 + 1e-15 * v["x"])), 40)
+    found = importance(made)
     assert dict(zip(found.parameters, found.shares, strict=True))["x"][0] > 0.95
     assert found.notes == ("cost does not vary, so nothing matters for it.",)
 
 
-def test_shares_of_a_sum_are_those_of_the_variances_in_the_scale_that_is_drawn_from(workplace):
+def test_shares_of_a_sum_are_those_of_the_variances_in_the_scale_that_is_drawn_from():
     """Of a x + b log(s), both drawn evenly, x has the variance (a 0.9)^2 / 12 and log(s) (b log(1e6))^2 / 12."""
     a, b = 1.0, 0.9 / math.log(1e6) / 2
 
@@ -71,40 +76,39 @@ def test_shares_of_a_sum_are_those_of_the_variances_in_the_scale_that_is_drawn_f
         total = a * values["x"] + b * math.log(values["sleep_s"])
         return total, -3.0 * total
 
-    search(objectives, 100)
     expected = {"x": 0.8, "sleep_s": 0.2, "first.level": 0.0}
-    by_path, _ = shares()
+    by_path, _ = shares(trials(objectives, 100))
     for path, row in by_path.items():
         assert row == pytest.approx((expected[path],) * 2, abs=0.05)
 
 
-def test_an_exponential_range_counts_as_it_is_drawn(workplace):
+def test_an_exponential_range_counts_as_it_is_drawn():
     """It is drawn by quantiles, so half of all draws lie below its median."""
     space = {"sleep_s": Exponential(0.0, 1.0), "x": Real(0.1, 1.0)}
     median = space["sleep_s"].quantile(0.5)
-    search(
-        lambda v: (float(v["sleep_s"] < median), float(v["x"] > 0.55) + float(v["sleep_s"] < median)), 100, space=space
+    made = trials(
+        lambda v: (float(v["sleep_s"] < median), float(v["x"] > 0.55) + float(v["sleep_s"] < median)), 100, space
     )
-    by_path, _ = shares(space)
+    by_path, _ = shares(made)
     assert by_path["sleep_s"][0] > 0.95 and by_path["sleep_s"][1] == pytest.approx(0.5, abs=0.1)
 
 
-def test_a_share_that_hangs_on_one_trial_has_a_wide_range(workplace, monkeypatch):
+def test_a_share_that_hangs_on_one_trial_has_a_wide_range(monkeypatch):
     """The error follows x, but where the logarithm of s is largest it is 1.2 more: without that trial x has all."""
     monkeypatch.setattr(scheduler_importance, "NUM_GROUPS", 20)
-    search(lambda v: (v["x"] + 1.2 * (v["sleep_s"] > 90.0), v["x"]), 20)
-    assert sum(trial.drawn["sleep_s"] > 90.0 for trial in told().trials) == 1
-    by_path, found = shares()
+    made = trials(lambda v: (v["x"] + 1.2 * (v["sleep_s"] > 90.0), v["x"]), 20)
+    assert sum(trial.drawn["sleep_s"] > 90.0 for trial in made.trials) == 1
+    by_path, found = shares(made)
     at = found.parameters.index("x")
     low, high = found.ranges[at][0]
     assert low < 0.6 < by_path["x"][0] < 0.8 and high > 0.95 and found.num_groups == 20
     assert found.ranges[at][1][0] > 0.9, "of the other objective it has all, whatever is left out"
 
 
-def test_of_noise_nothing_is_important(workplace):
+def test_of_noise_nothing_is_important():
     numbers = random.Random(1)
-    search(lambda v: (numbers.gauss(0, 1), v["x"] + 0.1 * numbers.gauss(0, 1)), 40)
-    by_path, found = shares()
+    made = trials(lambda v: (numbers.gauss(0, 1), v["x"] + 0.1 * numbers.gauss(0, 1)), 40)
+    by_path, found = shares(made)
     assert {row[0] for row in by_path.values()} == {None} and by_path["x"][1] > 0.9
     assert found.explained[0] is None and 0.5 < found.explained[1] < 1
     (note,) = found.notes
@@ -124,9 +128,9 @@ def test_what_cannot_be_said_is_said_instead(workplace):
     assert 0 < int(note.partition("there are ")[2].partition(";")[0]) < 20
 
 
-def test_an_objective_that_does_not_vary_has_no_shares(workplace):
-    search(lambda v: (v["x"], 7.0), 20)
-    by_path, found = shares()
+def test_an_objective_that_does_not_vary_has_no_shares():
+    made = trials(lambda v: (v["x"], 7.0), 20)
+    by_path, found = shares(made)
     assert {row[1] for row in by_path.values()} == {None} and by_path["x"][0] > 0.9
     assert found.notes == ("cost does not vary, so nothing matters for it.",)
 
@@ -140,11 +144,11 @@ def test_searches_of_other_names_or_data_are_not_mixed_in(workplace):
     assert found.notes == ("2 searches have this name; this is the one of most trials.",)
 
 
-def test_of_very_many_trials_some_are_used(workplace, monkeypatch):
+def test_of_very_many_trials_some_are_used(monkeypatch):
     monkeypatch.setattr("orchestrator.scheduler.importance.MOST_TRIALS", 25)
     monkeypatch.setattr("orchestrator.scheduler.importance.MOST_LEFT_OUT", 24)
-    search(lambda v: (v["x"], v["x"]), 40)
-    by_path, found = shares()
+    made = trials(lambda v: (v["x"], v["x"]), 40)
+    by_path, found = shares(made)
     assert by_path["x"][0] > 0.9 and (found.num_trials, found.notes) == (25, ("25 of 40 trials were used.",))
     assert found.num_groups == 0 and set(found.ranges) == {(None, None)}
 

@@ -95,11 +95,10 @@ def test_layers_cost_what_has_run(name, num_layers):
     assert cost.macs_per_token(config, config.recoder, V) == counted(config, config.recoder, trains=False)
 
 
-@pytest.mark.parametrize("num_layers", [1, 3])
 @pytest.mark.parametrize("name", RECODED)
-def test_differences_cost_what_has_run(name, num_layers):
+def test_differences_cost_what_has_run(name):
     recoder = Recoder(signal=SIGNALS[name], gradient=FiniteDifference(num_directions=2))
-    config = config_for(recoder, num_layers=num_layers)
+    config = config_for(recoder, num_layers=3)
     assert cost.macs_per_token(config, recoder, V) == counted(config, recoder, trains=False)
 
 
@@ -166,7 +165,7 @@ def test_half_open_gates_by_hand():
 
 @pytest.mark.parametrize("gradient", [{"kind": "closed_form"}, {"kind": "finite_difference"}], ids=str)
 @pytest.mark.parametrize("lowest", [0, 1, 2])
-@pytest.mark.parametrize("name", ["nll", "mc_units", "ensemble", "variational"])
+@pytest.mark.parametrize("name", ["nll", "variational"])
 def test_below_the_lowest_layer_recoded_nothing_is_multiplied(name, lowest, gradient):
     step = FixedByLayer(h=(0,) * 3, c=tuple(float(layer >= lowest) for layer in range(3)))
     recoder = Recoder(signal=SIGNALS[name], step=step, gradient=gradient)
