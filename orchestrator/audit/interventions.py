@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.audit.finding import Finding, unchecked
-from trainables.errors import InputError, shown
+from trainables.errors import InputError, shown, text_of
 from trainables.importing import in_one_sentence
 from trainables.prediction import Example, Predict, Prediction, Promises
 
@@ -28,6 +28,8 @@ REPEATED, SUMS, CAUSAL, BLIND, BATCH, COUNTED = (
     "repeats", "sums to 1", "prefix causality", "blind to targets", "batch and padding", "counted is executed",
 )  # fmt: skip
 
+CHECKS: Final = (REPEATED, SUMS, CAUSAL, BLIND, BATCH, COUNTED)
+
 Change = tuple[str, list[Example], dict[int, int | None]]
 """What was changed, all examples then, and which may not move: each up to a place, or (None) all of it."""
 
@@ -39,7 +41,12 @@ def of_predictions(predict: Predict, examples: Sequence[Example], promises: Prom
         InputError: if `predict` fails, or does not give what it must.
     """
     predict, examples = _checked(predict), list(examples)
-    before = predict(examples)
+    try:
+        before = predict(examples)
+    except InputError as error:
+        if isinstance(error.__cause__, NotImplementedError):  # it says itself what it cannot
+            return [unchecked(check, text_of(error.__cause__)) for check in CHECKS]
+        raise
     sums = _sums(before, examples)
     again = _first_moved(before, predict(examples), dict.fromkeys(range(len(examples))), examples)
     if again:
