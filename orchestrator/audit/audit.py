@@ -175,6 +175,9 @@ def _of_evaluation(trainable: Trainable, trained: _Trained, evaluation: Any, set
     examples = _examples(trainable, trained.config, "test")[:MOST_EXAMPLES]
     if not examples:
         raise InputError(f"`examples` of {trainable.path} must give some of 'test', but gave none.")
+    import torch
+
+    torch.set_num_threads(1)  # a few small items are read many times, which several threads only hinder
     checkpoint, trial = trained.checkpoint(evaluation.name, settings), _Asking(trained.needed)
 
     def predict(items: Sequence[Example]) -> Sequence[Prediction]:
