@@ -22,6 +22,9 @@ ALIKE: Final = 0.95
 LEAST_STEPS: Final = 32
 """Shorter items of real numbers correlate by chance."""
 
+LEAST_SYMBOLS: Final = 64
+"""Shorter texts share half of their runs by stock phrases."""
+
 GRAM: Final = 8
 SHARED: Final = 0.5
 """Share of the runs of `GRAM` symbols of a test item that a copy has."""
@@ -49,9 +52,10 @@ def _near(train: Sequence[Example], test: Sequence[Example]) -> Finding:
     tested = [test[place] for place in places]
     arrays = [_array(example.inputs) for example in (*tested, *train)]
     if all(np.issubdtype(array.dtype, np.integer) and array.ndim == 1 for array in arrays):
-        if all(len(array) < GRAM for array in arrays[: len(tested)]):
-            return unchecked(NEAR, f"test items have fewer than {GRAM} symbols")
+        if all(len(array) < LEAST_SYMBOLS for array in arrays[: len(tested)]):
+            return unchecked(NEAR, f"test items have fewer than {LEAST_SYMBOLS} symbols")
         likeness, bound = _shared_runs(arrays[: len(tested)], arrays[len(tested) :]), SHARED
+        likeness[[len(array) < LEAST_SYMBOLS for array in arrays[: len(tested)]]] = 0
     elif any(len(array) < LEAST_STEPS for array in arrays) or len({array.shape[1:] for array in arrays}) > 1:
         return unchecked(NEAR, f"items must have at least {LEAST_STEPS} steps, all of one shape")
     else:

@@ -22,7 +22,7 @@ from orchestrator.worker.work import Work
 from search_spaces.sweep import Condition, Sweep
 from trainables.errors import InputError
 
-TIMED: Final = re.compile(r"(_s|_ms|_per_s|_per_second|real_time_factor)(@.*)?$")
+TIMED: Final = re.compile(r"(_s|_ms|_mb|_per_s|_per_second|real_time_factor)(@.*)?$")
 """Metrics that no run repeats."""
 
 Numbers = Mapping[tuple[int, str], float]

@@ -62,6 +62,6 @@ def test_what_is_not_there_is_not_checked():
     short = [Example("a", np.arange(3))], [Example("b", np.arange(1, 4))]
     assert [one.why for one in of_data(*short)] == [
         "",
-        "test items have fewer than 8 symbols",
+        "test items have fewer than 64 symbols",
         "examples have no group",
     ]
