@@ -7,7 +7,8 @@ one number of seeds. Settings come one after the other; each has a cost without 
 that falls with the cost, plus half a normal deviate of one sign. "saved" is the share of all runs that was not needed,
 "lost" the share of truly undominated settings that were pruned. The rest are mean errors less true errors, in standard
 deviations of a seed; below zero, a setting looks better than it is: of the settings "kept", of those "pruned" with
-their one seed, and of those on the front of the means with pruning ("front") and without ("unpruned front").
+their one seed, and of those on the front of the means with pruning ("front") and without ("unpruned front"). The last,
+"confirmed", is of the front's settings under as many fresh seeds alone, as `ponderay run --confirm` runs them.
 """
 
 import argparse
@@ -34,6 +35,7 @@ class Outcome:
     pruned: Floats
     front: Floats
     unpruned_front: Floats
+    confirmed: Floats
 
 
 def search(random: np.random.Generator, noise: float, num_seeds: int, num_settings: int) -> Outcome:
@@ -43,7 +45,8 @@ def search(random: np.random.Generator, noise: float, num_seeds: int, num_settin
     seeds = truth[:, None] + noise * random.standard_normal((num_settings, num_seeds))
     kept = _kept(seeds, cost)
     means = np.where(kept, seeds.mean(axis=1), seeds[:, 0])
-    bias, unpruned_bias = (means - truth) / noise, (seeds.mean(axis=1) - truth) / noise
+    fresh = truth[:, None] + noise * random.spawn(1)[0].standard_normal((num_settings, num_seeds))
+    bias, unpruned_bias, fresh_bias = ((found - truth) / noise for found in (means, seeds.mean(1), fresh.mean(1)))
     return Outcome(
         saved=np.array([(~kept).mean() * (num_seeds - 1) / num_seeds]),
         lost=(~kept[_front(truth, cost)]).astype(np.float64),
@@ -51,6 +54,7 @@ def search(random: np.random.Generator, noise: float, num_seeds: int, num_settin
         pruned=bias[~kept],
         front=bias[_front(means, cost)],
         unpruned_front=unpruned_bias[_front(seeds.mean(axis=1), cost)],
+        confirmed=fresh_bias[_front(means, cost)],
     )
 
 

@@ -175,8 +175,8 @@ def run(
     from orchestrator.console.printing import out
     from orchestrator.environment.settings import read_settings
     from orchestrator.run import run as run_sweep
+    from search_spaces.computed import refuse_computed
     from search_spaces.grids import with_grid
-    from search_spaces.sweep import refuse_computed
 
     settings, found = read_settings(), _sweep(sweep, smoke)
     if grid:

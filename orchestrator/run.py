@@ -24,7 +24,6 @@ from orchestrator.console.printing import err
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import UnavailableError
 from orchestrator.results.outcome import Outcome
-from orchestrator.scheduler.again import make_room
 from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.earlier_results import (
     EarlierResults,
@@ -101,16 +100,16 @@ def run(
         err.print("Looking at what is recorded, and starting Ray ...")  # the first line; the next may be 20 s away
     if again:
         _make_room(factory, accept_code, console)
+    from orchestrator.checks.nodes import on_nodes
+    from orchestrator.cluster.autoscaling import Demand, GrowingCapacity
+    from orchestrator.cluster.recovery import run_through_losses
+    from orchestrator.cluster.session import end_on_node, num_nodes, ray_session
+    from orchestrator.scheduler.watchdog import Watchdog
 
     with _leased(factory, console) as driver:
-        from orchestrator.checks.nodes import on_nodes
-        from orchestrator.cluster.autoscaling import Demand, GrowingCapacity
-        from orchestrator.cluster.recovery import run_through_losses
-        from orchestrator.cluster.session import end_on_node, num_nodes, ray_session
-        from orchestrator.cluster.tune_adapter import run_by_tune
-        from orchestrator.scheduler.watchdog import Watchdog
-
         with ray_session(num_cpus, is_verbose) as connection:
+            from orchestrator.cluster.tune_adapter import run_by_tune
+
             if num_nodes() > 1:
                 refuse_failed(on_nodes(settings, sweep.trainable))
             capacity = GrowingCapacity(lambda: connection.capacity())
@@ -205,6 +204,8 @@ def _refuse(checks: Iterable[Check], console: Console) -> None:
 
 def _make_room(factory: TaskFactory, accept_code: bool, console: Console, seeds: Collection[int] = ()) -> None:
     """Moves outdated replicates to an archive, of these seeds or of all, and says so."""
+    from orchestrator.scheduler.again import make_room
+
     if archived := make_room(factory, accept_code, seeds):
         file, number = archived
         console.print(f"Moved to {file}, to be trained anew: {number:,}.", markup=False, soft_wrap=True)

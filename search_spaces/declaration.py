@@ -25,7 +25,12 @@ KINDS: Final[Mapping[str, str]] = {
 }
 """What each list of a sweep holds."""
 
-SINGLE: Final[Mapping[str, str]] = {"search": "Search", "sequential": "Sequential", "resources": "Resources"}
+SINGLE: Final[Mapping[str, str]] = {
+    "search": "Search",
+    "sequential": "Sequential",
+    "resources": "Resources",
+    "confirms": "Confirmation",
+}
 """What else a sweep may have, of one type each."""
 
 TEXTS: Final[Mapping[str, bool]] = {"description": False, "trainable": True, "claims": False, "declared_at": False}

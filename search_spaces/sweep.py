@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
+from search_spaces.confirmation import Confirmation
 from search_spaces.declaration import check_declaration, check_json
 from search_spaces.distributions import Distribution, listed
 from search_spaces.halving import Halving
@@ -161,6 +162,7 @@ class Sweep:
         declared_at: where it was found, `module:NAME` or `file.py:NAME`.
         claims: what was published of it: `package.module:function`, a function that yields claims, or the absolute path
             of a TOML file (`search_spaces.claim_file`), as `str(Path(__file__).with_name("claims.toml"))` gives it.
+        confirms: whose choice it confirms; `ponderay run --confirm` makes such a sweep.
     """
 
     name: str
@@ -180,6 +182,7 @@ class Sweep:
     keep_last: bool = False
     declared_at: str = ""
     claims: str = ""
+    confirms: Confirmation | None = None
 
     def __post_init__(self) -> None:
         check_declaration(self)
@@ -297,21 +300,6 @@ def grid(values: Mapping[str, Sequence[Any]]) -> tuple[Condition, ...]:
         setting = dict(zip(values, combination, strict=True))
         conditions.append(Condition(condition_name_of(condition_name(setting), GENERATED_LENGTH), setting))
     return tuple(conditions)
-
-
-def refuse_computed(sweep: Sweep, values: Collection[str]) -> None:
-    """Refuses settings of what one of the sweep's conditions was computed from.
-
-    Args:
-        values: the paths that were set.
-    """
-    for condition in sweep.conditions:
-        for path, own in itertools.product(values, condition.computed_from):
-            if f"{path}.".startswith(f"{own}.") or own.startswith(f"{path}."):
-                raise InputError(
-                    f"`{path}` cannot be set for {condition.declared!r} of {sweep.name}, whose other values were "
-                    "computed from it; choose the others by `--condition`, or declare the sweep anew in a file."
-                )
 
 
 def _refuse_equal(name: str, base: AnyConfig, conditions: Sequence[Condition]) -> None:

@@ -137,9 +137,10 @@ def test_pruning_moves_the_kept_to_the_good_side_and_the_front_no_further_than_i
     for line in run_here("benchmarks/pruning.py", "--searches", "300")[1:]:
         noise, seeds, *numbers = map(float, line.split())
         rows[noise, seeds] = numbers
-    for (noise, seeds), (saved, lost, kept, pruned, front, unpruned) in rows.items():
+    for (noise, seeds), (saved, lost, kept, pruned, front, unpruned, confirmed) in rows.items():
         assert 0.15 < saved < (seeds - 1) / seeds and 0 < lost < 0.5
         assert kept < 0 < pruned and front == pytest.approx(unpruned, abs=0.06)
+        assert abs(confirmed) < 0.05  # of fresh seeds
         assert kept > rows[noise, 2][2] - 0.001  # the first seed is a smaller part of more
     assert rows[0.02, 2][1] < rows[0.1, 2][1] < rows[0.5, 2][1]
 

@@ -19,7 +19,6 @@ from orchestrator.results.study import Study
 from orchestrator.scheduler.floors import of_prerequisites
 from orchestrator.scheduler.pruning import is_pruned
 from orchestrator.scheduler.task_factory import TaskFactory
-from orchestrator.statistics.significance import least_paired_p, seeds_for_level
 from orchestrator.tracking import damage as tracking_damage
 from orchestrator.tracking import store as tracking_store
 from orchestrator.tracking.load import load_study
@@ -257,6 +256,8 @@ def check_seeds(sweep: Sweep) -> Check:
     condition under each of its evaluations in every objective, the smallest must reach .05 / m (Holm 1979). A smoke
     sweep promises nothing.
     """
+    from orchestrator.statistics.significance import least_paired_p, seeds_for_level  # loads numpy
+
     n = len(sweep.seeds)
     if sweep.reference is None or len(sweep.conditions) < 2:
         return Check("seeds", "ok", f"{n}; no condition is compared with a reference")

@@ -4,7 +4,6 @@ import math
 import shlex
 import sys
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
@@ -14,6 +13,7 @@ from orchestrator.cli.options import (
     AcceptCode,
     Again,
     Conditions,
+    Confirm,
     Grid,
     MaxDeviceHours,
     Resources,
@@ -100,6 +100,7 @@ def submit(
     seeds: Seeds = None,
     conditions: Conditions = None,
     grid: Grid = None,
+    confirm: Confirm = False,
     resources: Resources = None,
     accept_code: AcceptCode = False,
     retry: Retry = None,
@@ -142,13 +143,11 @@ def submit(
         from orchestrator.cluster.job_api import usable
 
         usable(address)  # before the sweep is loaded, which takes longer
-    variables_of_job, settings = parse_variables(variables), read_settings()
-    sweep = find(name, smoke, values, seeds, resources, conditions, grid)
+    sweep = find(name, smoke, values, None if confirm else seeds, resources, None if confirm else conditions, grid)
     check_contract(sweep)
-    place, module = place_in_upload(sweep)
-    options = run_options(
-        smoke, values, seeds, resources, accept_code, max_device_hours, retry, conditions, grid, again
-    )
+    (place, module), variables_of_job, settings = place_in_upload(sweep), parse_variables(variables), read_settings()
+    given = (retry, conditions, grid, again, confirm)
+    options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours, *given)
     if is_for_slurm:
         if not slurm or address or follow or is_for_kubernetes:
             rule = "--nodes and --sbatch go with --slurm, and --slurm goes with no option of another kind of cluster"
@@ -161,13 +160,14 @@ def submit(
         raise InputError("--dry-run prints what --slurm or --kubernetes would send; name one of them.")
     if is_for_kubernetes:
         if kubernetes and not image:
-            rule = "--kubernetes needs --image IMAGE, an image that holds this version of Ponderay"
-            raise InputError(f"{rule}; docs/cluster.md says how to make one.")
+            raise InputError(
+                "--kubernetes needs --image IMAGE, with this version of Ponderay; docs/cluster.md makes one."
+            )
         if not (kubernetes and dry_run and image) or address or follow:
             needed = "`--kubernetes --dry-run --image IMAGE | kubectl apply -f -`, without --address and --follow"
             raise InputError(f"Ponderay only prints the manifest for Kubernetes, and kubectl sends it: {needed}.")
-        pods = Pods(image, workers or 1, worker_cpus or 4, worker_gpus or 0, claim, service_account, pull_secret)
-        _print_manifest(submission, place, replace(pods, tolerations=tuple(toleration or ())))
+        given_pods = (claim, service_account, pull_secret, tuple(toleration or ()))
+        _print_manifest(submission, place, Pods(image, workers or 1, worker_cpus or 4, worker_gpus or 0, *given_pods))
         return
     modules = [module, sweep.trainable, *(needed.trainable for needed in sweep.prerequisites)]
     _send(submission, settings, address, follow, modules)

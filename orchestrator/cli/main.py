@@ -31,6 +31,7 @@ from orchestrator.cli.options import (
     Again,
     Anew,
     Conditions,
+    Confirm,
     Grid,
     MaxDeviceHours,
     Resources,
@@ -152,6 +153,7 @@ def run(
     seeds: Seeds = None,
     conditions: Conditions = None,
     grid: Grid = None,
+    confirm: Confirm = False,
     resources: Resources = None,
     cpus: Annotated[
         int | None, typer.Option(min=1, max=MOST_DEVICES, help="CPUs of a cluster made on this machine; default: all.")
@@ -174,7 +176,15 @@ def run(
     from orchestrator.run import run as run_sweep
 
     refuse_malformed()
-    settings, sweep = read_settings(), find(name, smoke, values, seeds, resources, conditions, grid)
+    settings = read_settings()
+    if confirm and grid:
+        raise InputError("--confirm runs what is recorded, and --grid what is not; give one of them.")
+    if confirm:
+        from orchestrator.cli.confirm import find_confirmation  # loads numpy
+
+        sweep = find_confirmation(name, smoke, values, seeds, resources, conditions, settings)
+    else:
+        sweep = find(name, smoke, values, seeds, resources, conditions, grid)
     is_anew = anew or is_job()  # who sends a job has said where the sweep goes on, and nobody types what runs in it
     with _saying_how_to_continue():
         outcome = run_sweep(
@@ -201,7 +211,7 @@ def train(
     from orchestrator.environment.settings import read_settings
     from orchestrator.run import run_here
     from orchestrator.worker.template import Template
-    from search_spaces.sweep import refuse_computed
+    from search_spaces.computed import refuse_computed
 
     settings, sweep = read_settings(), find_with(name, smoke, values).only(condition, seed)
     sweep = sweep.with_resources({"cpus_per_worker": threads}) if threads else sweep

@@ -76,6 +76,14 @@ Conditions = Annotated[
         help="Only this condition, as `ponderay show` lists them; may be repeated. Default: all.",
     ),
 ]
+Confirm = Annotated[
+    bool,
+    typer.Option(
+        "--confirm",
+        help="Run what is on the study's front again, or each --condition, under fresh seeds, as a study of its own, "
+        "SWEEP.confirm. --seeds N says how many; default: as many as before, at least 5.",
+    ),
+]
 Grid = Annotated[
     list[str] | None,
     typer.Option(
@@ -177,8 +185,8 @@ def find(
     Raises:
         InputError: if there is none of that name, or a value, number of seeds, resource or condition is wrong.
     """
+    from search_spaces.computed import refuse_computed
     from search_spaces.grids import with_grid
-    from search_spaces.sweep import refuse_computed
 
     if grid:
         sweep = with_grid(find_with(name, smoke, None), _parse_grid(grid), conditions or ())
@@ -307,7 +315,7 @@ def _with_seeds(sweep: "Sweep", seeds: str) -> "Sweep":
     from search_spaces.sweep import Sequential
 
     least, colon, most = seeds.partition(":")
-    if not all(map(_is_number_of_seeds, [least, most] if colon else [least])):
+    if not all(map(is_number_of_seeds, [least, most] if colon else [least])):
         rule = f"N, or A:B for A to B seeds by need, with numbers from 1 to {MOST_SEEDS:,}"
         raise InputError(f"--seeds must be {rule}, but got {shown(seeds)}.")
     if not colon:
@@ -316,7 +324,7 @@ def _with_seeds(sweep: "Sweep", seeds: str) -> "Sweep":
     return replace(sweep, seeds=tuple(range(1, int(most) + 1)), sequential=replace(sequential, minimum=int(least)))
 
 
-def _is_number_of_seeds(text: str) -> bool:
+def is_number_of_seeds(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= len(str(MOST_SEEDS)) and 1 <= int(text) <= MOST_SEEDS
 
 

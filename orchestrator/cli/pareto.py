@@ -65,6 +65,7 @@ def pareto(
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.report.answers import Answers, front_of
+    from orchestrator.report.sentences import confirmation_sentences
     from orchestrator.results.lookup import no_points
 
     refuse_without_figure(format, log, size, label, output, only)
@@ -84,6 +85,8 @@ def pareto(
         save_figure(figure, file)
         say(f"Figure: {path_from_here(file)}")
         return
+    if format is PaperFormat.table:
+        say(*confirmation_sentences(question, front.points))
     _print_front(study, front, objectives, format.printed)
     _keep_figures(answers, settings, format.printed)
 

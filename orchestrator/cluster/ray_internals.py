@@ -3,7 +3,9 @@
 `tests/orchestrator/cluster/test_ray_internals.py` fails where a later Ray has moved one, and names it.
 """
 
+import contextlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -74,6 +76,46 @@ def propagated_variables() -> set[str]:
 
     names: set[str] = class_cache.ENV_VARS_TO_PROPAGATE
     return names
+
+
+@contextlib.contextmanager
+def sending_no_variables() -> Iterator[None]:
+    """A block in which Tune sends no variables with its trials, so that they run in workers that Ray started ahead."""
+    from ray.tune.execution import class_cache
+
+    names, values = set(class_cache.ENV_VARS_TO_PROPAGATE), dict(class_cache.DEFAULT_ENV_VARS)
+    class_cache.ENV_VARS_TO_PROPAGATE.clear()
+    class_cache.DEFAULT_ENV_VARS.clear()
+    try:
+        yield
+    finally:
+        class_cache.ENV_VARS_TO_PROPAGATE.update(names)
+        class_cache.DEFAULT_ENV_VARS.update(values)
+
+
+@contextlib.contextmanager
+def starting_little(is_verbose: bool) -> Iterator[None]:
+    """A block in which `ray.init` makes a cluster without what a sweep on one machine has no use for.
+
+    That is the autoscaler, the dashboard's server, which `include_dashboard=False` starts to count users, and what
+    reads the workers' logs, unless they are to be shown. Each loads Ray first, and `ray.init` waits for the second. The
+    dashboard's agent, without which no raylet starts, is that of a Ray installed without `default`.
+    """
+    from ray._private import utils
+    from ray._private.node import Node
+
+    unused = {"start_monitor", "start_api_server"} | (set() if is_verbose else {"start_log_monitor"})
+    kept = {name: getattr(Node, name) for name in unused}
+    lacking = utils.get_dashboard_dependency_error
+    try:
+        for name in unused:
+            setattr(Node, name, lambda node, **_: setattr(node, "_webui_url", ""))
+        utils.get_dashboard_dependency_error = lambda: ImportError("not wanted")
+        yield
+    finally:
+        for name, method in kept.items():
+            setattr(Node, name, method)
+        utils.get_dashboard_dependency_error = lacking
 
 
 def quieten_raylet() -> None:

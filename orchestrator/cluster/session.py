@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import importlib
 import logging
 import os
 import signal
@@ -19,7 +20,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from orchestrator.cluster import ray_internals
 from orchestrator.cluster import token as ray_token
 from orchestrator.cluster.address import raylet_at
-from orchestrator.cluster.worker_setup import runtime_environment
+from orchestrator.cluster.worker_setup import made_here, runtime_environment
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.journal.lines import Record
 from orchestrator.machine.processes import children, is_gone, kill, start_time, with_variable
@@ -37,6 +38,7 @@ RAY_SETTINGS: Final = {
     "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.2",
     "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "120",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_idle_worker_killing_time_threshold_ms": "30000",
     "RAY_gcs_rpc_server_reconnect_timeout_s": "86400",
     "RAY_gcs_server_request_timeout_seconds": "30",
     "TUNE_STATE_REFRESH_PERIOD": "1e9",
@@ -47,7 +49,8 @@ RAY_SETTINGS: Final = {
 patience: Ponderay itself watches that. With the last four the driver waits for a head that is gone in no call, deaf to
 signals, or half a minute at most.
 
-Tune's own checkpoints are thrown away in any case. Of the trials that wait it else takes one at a time, so that each
+Workers that Ray starts ahead would be ended after a second, before Tune has work for them. Tune's own checkpoints are
+thrown away in any case. Of the trials that wait it else takes one at a time, so that each
 process starts after the one before; the scheduler hands out no more than there is room for.
 """
 
@@ -81,10 +84,17 @@ def ray_session(num_cpus: int | None, is_verbose: bool) -> Iterator["Connection"
         InputError: if Ray does not start, or the cluster does not answer or does not take this user's token.
     """
     os.environ.update({name: value for name, value in RAY_SETTINGS.items() if name not in os.environ})
-    keep_keys_here()
+    loading = threading.Thread(target=importlib.import_module, args=("ray.tune",), name="load Tune", daemon=True)
+    loading.start()  # it takes a second, in which Ray's processes start
     connection = Connection(num_cpus, is_verbose)
+    loading.join()
     try:
-        yield connection
+        with contextlib.ExitStack() as stack:
+            if connection.is_local:
+                with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it
+                    stack.enter_context(ray_internals.sending_no_variables())
+            keep_keys_here()
+            yield connection
     finally:
         connection.close()
 
@@ -190,18 +200,22 @@ class Connection:
         before = signal.getsignal(signal.SIGTERM)
         with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it
             ray_internals.start_nothing_unasked()
-        made_here: dict[str, Any] = {}
+        of_it: dict[str, Any] = {"runtime_env": runtime_environment()}
         if self.is_local:
-            made_here = {"num_cpus": self._num_cpus, "include_dashboard": False, "_temp_dir": session_folder()}
+            of_it = {"num_cpus": self._num_cpus, "include_dashboard": False, "_temp_dir": session_folder()}
         held = children(os.getpid())
         try:
-            ray.init(
-                address=address,
-                runtime_env=runtime_environment(),
-                logging_level=logging.INFO if self._is_verbose else logging.WARNING,
-                log_to_driver=self._is_verbose,
-                **made_here,
-            )
+            with contextlib.ExitStack() as stack:
+                if self.is_local:
+                    stack.enter_context(made_here())
+                    with contextlib.suppress(ImportError, AttributeError):  # a later Ray may have moved it
+                        stack.enter_context(ray_internals.starting_little(self._is_verbose))
+                ray.init(
+                    address=address,
+                    logging_level=logging.INFO if self._is_verbose else logging.WARNING,
+                    log_to_driver=self._is_verbose,
+                    **of_it,
+                )
         except ray.exceptions.AuthenticationError:
             raise InputError(
                 f"RAY_AUTH_MODE is token, but this machine has no token for {address}. {ray_token.REMEDY}"

@@ -71,6 +71,7 @@ def run_options(
     conditions: list[str] | None = None,
     grid: list[str] | None = None,
     again: bool = False,
+    confirm: bool = False,
 ) -> list[str]:
     """The options of `ponderay run`, as they were given.
 
@@ -87,7 +88,7 @@ def run_options(
     repeated = {**checked, "--condition": conditions, "--retry": retry}
     options = [argument for option, given in repeated.items() for item in given or [] for argument in (option, item)]
     hours = [] if math.isinf(max_device_hours) else ["--max-device-hours", str(max_device_hours)]
-    flags = {"--accept-code": accept_code, "--again": again}
+    flags = {"--accept-code": accept_code, "--again": again, "--confirm": confirm}
     given_flags = [flag for flag, is_given in flags.items() if is_given]
     return [*(["--smoke"] if smoke else []), *options, *given_flags, *hours]
 

@@ -15,7 +15,7 @@ from ray import tune
 from ray.tune import PlacementGroupFactory
 
 from orchestrator.cluster.ray_internals import trainer_without_process_group
-from orchestrator.cluster.worker_setup import enter
+from orchestrator.cluster.worker_setup import enter, pin_cluster
 from orchestrator.journal.folder import PRUNED_FILE, ReplicateFolder
 from orchestrator.journal.lines import Record
 from orchestrator.machine.durable_files import check_is_no_link
@@ -151,6 +151,7 @@ def _hide_devices(work: Work) -> None:
 def machine_fault(work: Work) -> str:
     """Why this machine, which may have come after the sweep began, cannot do the work; empty where it can."""
     here = socket.gethostname()
+    pin_cluster()
     enter(work.working_folder)
     put_first(work.root)
     if not work.shared and read_mark(work.folder.parent) != work.mark:

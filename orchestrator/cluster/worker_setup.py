@@ -1,7 +1,12 @@
-"""What every process of a Ray worker starts with; light, because Ray imports it into all of them."""
+"""What every process of a Ray worker starts with; light, because Ray imports it into all of them.
+
+A cluster made for a sweep gives its workers this process's variables as they are (`made_here`): with a `runtime_env`
+Ray would start each worker three times, once ahead of any work, once to set the variables and once to work.
+"""
 
 import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +29,16 @@ _began_in: list[Path] = []
 """The folder in which Ray started this process: of a submitted job that of its sources."""
 
 
+def begin() -> None:
+    """Ray's hook at the start of a worker on a cluster that was there before."""
+    _began_in.append(Path.cwd())
+    pin_cluster()
+
+
 def pin_cluster() -> None:
     """Whatever the process starts belongs to its own cluster, though others may run on the host."""
     import ray
 
-    _began_in.append(Path.cwd())
     os.environ["RAY_ADDRESS"] = ray.get_runtime_context().gcs_address
 
 
@@ -44,8 +54,23 @@ def enter(folder: Path | None) -> None:
 
 
 def runtime_environment() -> dict[str, Any]:
-    """Ray's `runtime_env` of a sweep."""
+    """Ray's `runtime_env` of a sweep on a cluster that was there before."""
     variables = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     if redacted_setting(VARIABLE, own := variables.get(VARIABLE, "")) != own:  # Ray's processes here have it anyway
         del variables[VARIABLE]
-    return {"worker_process_setup_hook": pin_cluster, "env_vars": {"OMP_NUM_THREADS": "1"} | variables}
+    return {"worker_process_setup_hook": begin, "env_vars": {"OMP_NUM_THREADS": "1"} | variables}
+
+
+@contextlib.contextmanager
+def made_here() -> Iterator[None]:
+    """A block in which a cluster is started whose processes all have what `runtime_environment` would give them."""
+    own = {"OMP_NUM_THREADS": "1", "PL_DISABLE_FORK": "1"}  # the second is what Tune gives each trial
+    before = {name: os.environ.get(name) for name in own}
+    os.environ.update(own)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value

@@ -1,5 +1,6 @@
 """What a study says, in sentences."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
@@ -15,6 +16,7 @@ from orchestrator.report.training_table import training_sentences
 from orchestrator.results.comparison import Comparison, is_not_worse
 from orchestrator.results.points import Point
 from orchestrator.results.provenance import StudyProvenance
+from orchestrator.results.question import Question
 
 MAX_NAMED: Final = 5
 MAX_COMPARED: Final = 3
@@ -22,7 +24,7 @@ MAX_COMPARED: Final = 3
 
 def summary_sentences(answers: Answers) -> tuple[str, ...]:
     """What is on the front and how sure that is, what differs from the reference, what becomes of the claims."""
-    found = [*_front(answers), *_comparisons(answers)]
+    found = [*confirmation_sentences(answers.question, answers.front.points), *_front(answers), *_comparisons(answers)]
     if answers.verdicts:
         counts = Counter(verdict.finding for verdict in answers.verdicts)
         parts = (f"{counts[finding]} {finding.value}" for finding in Finding if counts[finding])
@@ -48,6 +50,31 @@ def listed(names: Sequence[str], most: int = MAX_NAMED) -> str:
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most:,} more"
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
+
+
+def confirmation_sentences(question: Question, points: Sequence[Point]) -> list[str]:
+    """What fresh seeds say of conditions that other seeds chose, beside what had made them the choice."""
+    if (confirms := question.confirms) is None:
+        return []
+    seeds = f"{question.seeds[0]} to {question.seeds[-1]}" if len(question.seeds) > 1 else str(question.seeds[0])
+    sentences = [
+        f"The means are of seed{'s' * (len(question.seeds) > 1)} {seeds}, which had no part in the choice of "
+        f"{len(confirms.means):,} of {counted(confirms.num_conditions, 'condition')} of {confirms.sweep}."
+    ]
+    for k, objective in enumerate(question.objectives):
+        sign, rows, optimism = 1 if objective.direction == "minimize" else -1, [], []
+        for point in points:
+            at = f"@{point.evaluation}" if point.evaluation else ""
+            before = confirms.means.get(point.condition, {}).get(objective.metric + at)
+            if before is not None and k < len(point.summaries):
+                after = point.summaries[k].mean
+                optimism.append(sign * (after - before))
+                rows.append(f"{point.name} {before:.4g}, now {after:.4g}")
+        if rows:
+            mean = math.fsum(optimism) / len(optimism)
+            said = "as good as" if mean == 0 else f"{abs(mean):.2g} {'better' if mean > 0 else 'worse'} than"
+            sentences.append(f"In {objective.metric} the choice looked {said} it is, on average: {listed(rows)}.")
+    return sentences
 
 
 def _front(answers: Answers) -> list[str]:

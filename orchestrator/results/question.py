@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from search_spaces.claim import Claim
 from search_spaces.claim_file import claims_of
+from search_spaces.confirmation import Confirmation
 from search_spaces.redaction import redacted_leaf
 from search_spaces.settings import declared_name, text_of
 from search_spaces.sweep import Objective, Sweep
@@ -24,6 +25,7 @@ class Question:
         reference_note: why the reference is not the declared one, or there is none; else empty.
         claims: what was published of it.
         non_inferiority: as of the sweep.
+        confirms: as of the sweep.
         tied: metrics whose values repeat under different seeds in conditions that are not shown.
     """
 
@@ -40,6 +42,7 @@ class Question:
     claims: tuple[Claim, ...] = ()
     tied: tuple[str, ...] = ()
     non_inferiority: float | None = None
+    confirms: Confirmation | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -68,6 +71,7 @@ class Question:
             },
             claims=claims_of(sweep),
             non_inferiority=sweep.non_inferiority,
+            confirms=sweep.confirms,
         )
 
     def names_of(self, condition: str) -> list[str]:

@@ -8,7 +8,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from orchestrator.statistics.student import RESOLUTION
 from search_spaces.halving import Halving, Rung, goes_on
 
 KEPT: Final = "kept"
@@ -47,6 +46,8 @@ def decision_on(first: Sequence[float], whole: Mapping[str, Sequence[float]]) ->
         first: what its first seed came to; less is better in every place. A NaN is neither better nor worse.
         whole: the means of every condition whose seeds are all complete, by name, in the same order.
     """
+    from orchestrator.statistics.student import RESOLUTION  # loads numpy
+
     rivals = []
     for name, means in whole.items():
         pairs = [

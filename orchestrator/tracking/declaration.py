@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 from orchestrator.worker.trainable import load
+from search_spaces.confirmation import Confirmation
 from search_spaces.names import condition_name_of
 from search_spaces.sweep import Condition, Objective, Sweep
 from trainables.errors import InputError
@@ -31,6 +32,7 @@ def text_of(sweep: Sweep) -> str:
     found: dict[str, Any] = {name: getattr(sweep, name) for name in KEPT}
     found |= {"description": sweep.description[:500], "reference": references[0] if references else None}
     found |= {"objectives": [asdict(objective) for objective in sweep.objectives]}
+    found |= {"confirms": asdict(sweep.confirms)} if sweep.confirms else {}
     directions = {one.name: one.direction for one in load(sweep.trainable).metrics if one.direction != "none"}
     with_metrics = json.dumps(found | {"metrics": directions})
     return with_metrics if len(with_metrics) <= LIMIT else json.dumps(found)
@@ -51,6 +53,7 @@ def sweep_of(text: str, conditions: Sequence[str]) -> Sweep:
         conditions=tuple(Condition(name, {"condition": name}) for name in listed),
         objectives=tuple(Objective(**one) for one in found["objectives"]),
         reference=reference,
+        confirms=Confirmation(**found["confirms"]) if "confirms" in found else None,
     )
 
 

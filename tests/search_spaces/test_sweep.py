@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from search_spaces.asr_laptop import demo
+from search_spaces.computed import refuse_computed
 from search_spaces.distributions import Choice, Real
 from search_spaces.find import find_sweep, sweep_functions
 from search_spaces.resources import ResolvedResources, Resources
 from search_spaces.settings import declared_name, name_with
-from search_spaces.sweep import Condition, Objective, Search, Sequential, Sweep, grid, refuse_computed
+from search_spaces.sweep import Condition, Objective, Search, Sequential, Sweep, grid
 from trainables.asr.config import AsrConfig, Random, Surprisal
 from trainables.asr.data.config import LibriSpeech
 from trainables.asr.macs import plain_width

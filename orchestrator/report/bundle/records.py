@@ -66,8 +66,11 @@ def read_study(content: bytes) -> Study:
 
 
 def question_json(question: Question) -> bytes:
-    """Every field of the question."""
-    return (_text(asdict(question), indent=1) + "\n").encode()
+    """Every field of the question; what it confirms only where it does."""
+    found = asdict(question)
+    if question.confirms is None:
+        del found["confirms"]
+    return (_text(found, indent=1) + "\n").encode()
 
 
 def read_question(content: bytes) -> Question:

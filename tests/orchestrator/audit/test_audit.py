@@ -1,4 +1,4 @@
-"""`ponderay audit` from outside: a model that looks ahead is found, and the models that are shipped keep their promises."""
+"""`ponderay audit` from outside: it finds a look ahead, and no fault with the models that are shipped."""
 
 import json
 
@@ -60,8 +60,8 @@ def test_a_look_ahead_is_a_finding_and_nothing_is_recorded(tmp_path):
     "asked",
     [
         ("asr.demo", "surprisal"),
-        ("act.halting_logic_laptop", "act"),
-        ("act.fixed_updates_text_laptop",),
+        ("act.halting_logic_laptop", "ponder_net,lambda_p=0.2"),
+        ("act.fixed_updates_text_laptop", "budget=2"),
         ("lm.signals", "surprisal,nll,gold"),
     ],
     ids=" ".join,

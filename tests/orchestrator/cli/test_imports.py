@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import noop_sweep
+from benchmarks.noop_sweep import four
 from tests.integration.sweeps import tiny
 from tests.orchestrator.driven import drive, new_settings
 from tests.orchestrator.recorded import Store, replicate
@@ -66,6 +68,12 @@ def test_a_study_in_a_local_store_is_read_without_an_engine_and_reported_with_ml
     status = [("status", "tiny.sweep", "--format", output) for output in ("table", "json")]
     assert loaded_by_all(*status).isdisjoint(ENGINES)
     assert loaded_by("report", "tiny.sweep") & ENGINES == {"mlflow"}
+
+
+def test_a_finished_study_is_run_again_without_an_engine_or_numbers(workplace):
+    (workplace / "runs").mkdir()
+    drive(four(), new_settings(workplace / "runs"))
+    assert loaded_by("run", f"{noop_sweep.__file__}:four").isdisjoint(ENGINES | {"numpy", "pandas"})
 
 
 def test_what_is_refused_is_refused_without_an_engine(workplace):

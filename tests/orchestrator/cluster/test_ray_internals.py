@@ -3,6 +3,7 @@
 import inspect
 from importlib.util import find_spec
 
+import pytest
 import ray
 
 from orchestrator.cluster import ray_internals
@@ -46,6 +47,37 @@ def test_the_names_of_sent_variables_are_one_set_that_tune_reads():
         assert not ray_internals.propagated_variables() & set(KEYS)
     finally:
         names.update(before)
+
+
+def test_a_trial_with_no_variables_to_send_has_no_environment_of_its_own():
+    from ray.tune.execution.class_cache import _ActorClassCache
+
+    class Trainable:
+        pass
+
+    def environment() -> dict[str, str]:
+        return dict(_ActorClassCache().get(Trainable)._default_options["runtime_env"])
+
+    before = environment()
+    with ray_internals.sending_no_variables():
+        assert environment() == {}
+    assert environment() == before != {}
+
+
+@pytest.mark.parametrize("is_verbose", [False, True])
+def test_what_a_sweep_on_one_machine_does_not_use_is_left_out_of_its_cluster_and_of_no_other(is_verbose):
+    from ray._private import utils
+    from ray._private.node import Node
+
+    names = ("start_monitor", "start_api_server", "start_log_monitor")
+    before = [getattr(Node, name) for name in names], utils.get_dashboard_dependency_error
+    node = Node.__new__(Node)
+    with ray_internals.starting_little(is_verbose):
+        node.start_api_server(include_dashboard=False, raise_on_failure=False)
+        node.start_monitor()
+        assert node.webui_url == ""
+        assert (Node.start_log_monitor is before[0][2]) == is_verbose
+    assert before == ([getattr(Node, name) for name in names], utils.get_dashboard_dependency_error)
 
 
 def test_the_streams_of_raylet_and_workers_have_a_handler_that_goes():

@@ -1,0 +1,40 @@
+"""`run --confirm`: the sweep that its options mean."""
+
+from typing import Final
+
+from orchestrator.cli.options import find, is_number_of_seeds
+from orchestrator.confirmation import confirmation
+from orchestrator.console.printing import say
+from orchestrator.environment.settings import Settings
+from search_spaces.bounds import MOST_SEEDS
+from search_spaces.sweep import Sweep
+from trainables.errors import InputError, shown
+
+LEAST_SEEDS: Final = 5
+"""Fresh seeds of a choice, where no number is asked for."""
+
+
+def find_confirmation(
+    name: str,
+    smoke: bool,
+    values: list[str] | None,
+    seeds: str | None,
+    resources: list[str] | None,
+    conditions: list[str] | None,
+    settings: Settings,
+) -> Sweep:
+    """The sweep that runs again, under fresh seeds, what was chosen of the one that the options mean.
+
+    Raises:
+        InputError: as `find` and `confirmation`.
+    """
+    if seeds and not is_number_of_seeds(seeds):
+        raise InputError(f"--seeds beside --confirm must be N, from 1 to {MOST_SEEDS:,}, but got {shown(seeds)}.")
+    sweep = find(name, smoke, values, None, resources)
+    found = confirmation(sweep, settings, int(seeds) if seeds else max(LEAST_SEEDS, len(sweep.seeds)), conditions or ())
+    assert found.confirms is not None
+    say(
+        f"{found.name} confirms {len(found.confirms.means):,} of {found.confirms.num_conditions:,} conditions of "
+        f"{sweep.name}, under seeds {found.seeds[0]} to {found.seeds[-1]}, which chose nothing."
+    )
+    return found

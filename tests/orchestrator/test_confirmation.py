@@ -1,0 +1,98 @@
+"""What a search or a front has chosen runs again on seeds that chose nothing, and is reported by these alone."""
+
+import statistics
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from orchestrator.cli.confirm import find_confirmation
+from orchestrator.confirmation import confirmation
+from orchestrator.report.answers import answer
+from orchestrator.report.bundle.records import question_json, read_question
+from orchestrator.report.sentences import summary_sentences
+from orchestrator.results.reference import recorded_question
+from orchestrator.run import run_here
+from orchestrator.tracking.load import load_study, load_sweep
+from search_spaces.sweep import Objective
+from tests.integration.sweeps import searched, tiny
+from tests.orchestrator.driven import new_settings
+from trainables.errors import InputError
+
+LISTED = tiny({"a": {}, "b": {"x": 0.25}, "c": {"x": 0.75}}, reference="a")
+
+
+def run(sweep, settings):
+    outcome = run_here(sweep, settings, Console(quiet=True))
+    assert {one.state for one in outcome.replicates} == {"complete"}
+    return load_study(sweep.name, settings)
+
+
+def means(study, metric):
+    """By condition, over all its complete replicates."""
+    values = {}
+    for one in study.replicates:
+        values.setdefault(one.condition, []).append(one.metrics[f"{metric}@plain"])
+    return {name: statistics.fmean(those) for name, those in values.items()}
+
+
+def test_a_front_is_confirmed_under_seeds_that_nothing_had_and_its_report_has_both_means(tmp_path):
+    settings = new_settings(tmp_path)
+    before = means(run(LISTED, settings), "error")
+    sweep = confirmation(LISTED, settings, 3)
+    chosen = set(sweep.confirms.means)
+    assert chosen and {one.name for one in sweep.conditions} == chosen | {"a"}
+    assert (sweep.name, sweep.seeds, sweep.reference) == ("tiny.sweep.confirm", (3, 4, 5), "a")
+    study = run(sweep, settings)
+    assert {one.seed for one in study.replicates} == {3, 4, 5}
+
+    recorded = load_sweep(sweep.name, settings)  # as where the code is not
+    question = read_question(question_json(recorded_question(recorded, study)))
+    assert question.confirms == sweep.confirms
+    said = summary_sentences(answer(study, question))
+    assert said[0] == (
+        "The means are of seeds 3 to 5, which had no part in the choice of "
+        f"{len(chosen)} of 3 conditions of tiny.sweep."
+    )
+    after = means(study, "error")
+    gap = statistics.fmean(after[name] - before[name] for name in chosen)
+    way = "better" if gap > 0 else "worse"
+    assert said[1].startswith(f"In error the choice looked {abs(gap):.2g} {way} than it is, on average: ")
+    for name in chosen:
+        assert f"{name} {before[name]:.4g}, now {after[name]:.4g}" in said[1]
+
+    run(replace(LISTED, seeds=(1, 2, 3, 4)), settings)  # the choice stays, whatever else has run
+    again = confirmation(LISTED, settings, 4)
+    assert (again.confirms, again.seeds) == (sweep.confirms, (3, 4, 5, 6))
+    with pytest.raises(InputError, match=r"remove it by `ponderay rm tiny\.sweep\.confirm`"):
+        confirmation(LISTED, settings, 3, sorted(chosen)[1:] or ["b"])
+
+
+def test_what_a_search_drew_is_confirmed_with_the_values_that_it_drew(tmp_path, monkeypatch, capsys):
+    settings = new_settings(tmp_path)
+    search = searched(3, objectives=(Objective("error"),))
+    before = run(search, settings)
+    monkeypatch.setattr("orchestrator.cli.confirm.find", lambda *_: search)
+    sweep = find_confirmation("tiny.search", False, None, None, None, None, settings)
+    assert " ".join(capsys.readouterr().out.split()) == (
+        "tiny.search.confirm confirms 1 of 3 conditions of tiny.search, under seeds 3 to 7, which chose nothing."
+    )
+    (condition,) = sweep.conditions
+    assert means(before, "error")[condition.name] == min(means(before, "error").values())
+    after = run(replace(sweep, seeds=(3,)), settings)
+    assert after.configs[condition.name] == {**before.configs[condition.name], "seed": "3"}
+
+
+def test_what_cannot_be_confirmed_is_refused_with_the_way_out(tmp_path):
+    settings = new_settings(tmp_path)
+    with pytest.raises(InputError, match="tiny"):
+        confirmation(LISTED, settings, 3)
+    many = tiny({f"c{k:02d}": {"x": k / 20} for k in range(14)}, seeds=(1,))
+    names = [one.name for one in many.conditions]
+    run(many, settings)
+    with pytest.raises(InputError, match=r"no complete condition 'nobody'; see `ponderay status tiny\.sweep`"):
+        confirmation(many, settings, 3, ["nobody"])
+    with pytest.raises(InputError, match=r"At most 12 conditions are confirmed at once, but 14 of tiny\.sweep"):
+        confirmation(many, settings, 3, names)
+    with pytest.raises(InputError, match="--seeds beside --confirm must be N"):
+        find_confirmation("tiny.sweep", False, None, "3:5", None, None, settings)
