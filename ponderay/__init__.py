@@ -47,6 +47,7 @@ from trainables.analysis import Analysis
 from trainables.config import NOT_IN_KEY, Config
 from trainables.errors import InputError
 from trainables.metric import Best, Metric
+from trainables.prediction import Example, Prediction, Promises
 from trainables.secret import SECRET
 from trainables.trial import Trial
 
@@ -72,13 +73,16 @@ __all__ = [
     "Condition",
     "Config",
     "Constraint",
+    "Example",
     "Exponential",
     "Halving",
     "InputError",
     "Integer",
     "Metric",
     "Objective",
+    "Prediction",
     "Prerequisite",
+    "Promises",
     "Real",
     "Resources",
     "Search",

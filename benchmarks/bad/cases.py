@@ -84,7 +84,7 @@ HARMLESS: Final = ("COLUMNS", "TERM", "NO_COLOR", "LC_ALL", "TZ", "PONDERAY_UNKN
 """Variables that change no answer, whatever they hold."""
 
 READS_SETTINGS: Final = frozenset(
-    {"run", "train", "check", "submit", "ui", "repair", "rm", "archive", "restore", "rename", "clean"}
+    {"run", "train", "check", "audit", "submit", "ui", "repair", "rm", "archive", "restore", "rename", "clean"}
 )
 BAD_OPTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "serve": (

@@ -2,14 +2,16 @@
 
 import math
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ponderay import Metric, Trial
+from ponderay import Example, Metric, Prediction, Promises, Trial
 from routed_bytes import cost, pretrain, sequences, text
 from routed_bytes.byte_model import FrozenByteModel
 from routed_bytes.config import RoutedBytes
@@ -82,13 +84,18 @@ def train(config: RoutedBytes, trial: Trial) -> None:
 def evaluate(config: RoutedBytes, checkpoint: Path, evaluation: object, trial: Trial) -> None:
     """Tests the best checkpoint, which holds the frozen model, too."""
     state = torch.load(checkpoint, weights_only=True, map_location="cpu")
-    model = RoutedTransformer(config, FrozenByteModel(config.byte_model) if cost.asks_byte_model(config) else None)
-    model.load_state_dict(state["model"])
-    tested = test(model.to(_device()), sequences.numbers(text.parts(config.text)["test"]), config)
+    tested = test(_tested(config, state), sequences.numbers(text.parts(config.text)["test"]), config)
     found = {"bits_per_byte": tested.bits_per_byte, "big_share": tested.big_share}
     found["macs_per_token"] = cost.macs_per_token(config, tested.big_share)
     found["training_macs_per_token"] = state["found"]["training_macs_per_token"]
     trial.report(found, step=state["step"])
+
+
+def _tested(config: RoutedBytes, state: dict[str, Any]) -> RoutedTransformer:
+    """The model in a checkpoint."""
+    model = RoutedTransformer(config, FrozenByteModel(config.byte_model) if cost.asks_byte_model(config) else None)
+    model.load_state_dict(state["model"])
+    return model.to(_device())
 
 
 @dataclass(frozen=True)
@@ -132,3 +139,31 @@ def _report(trial: Trial, found: dict[str, float], step: int, state: dict[str, o
     with tempfile.TemporaryDirectory() as folder:
         torch.save(state, file := Path(folder) / "state.pt")
         trial.report(found, step=step, checkpoint=file)
+
+
+def examples(config: RoutedBytes, part: str) -> list[Example]:
+    """Sequences as the test reads them; `ponderay audit` asks for them."""
+    rows = sequences.consecutive(sequences.numbers(text.parts(config.text)[part]), config.model.context, 1)
+    return [Example(f"{part} {i}", row[0, :-1], row[0, 1:]) for i, row in enumerate(rows)]
+
+
+def promises(config: RoutedBytes, evaluation: object) -> Promises:
+    """A random controller draws by the place of a sequence in the test text."""
+    uncounted = "attention runs its full square, and the bytes up to each one alone are counted"
+    return Promises(draws=config.controller.kind == "random", uncounted=uncounted)
+
+
+def predict(
+    config: RoutedBytes, checkpoint: Path, evaluation: object, trial: Trial, examples: Sequence[Example]
+) -> list[Prediction]:
+    """The model of the test on these sequences, in one batch."""
+    model = _tested(config, torch.load(checkpoint, weights_only=True, map_location="cpu"))
+    with torch.no_grad():
+        read = torch.stack([torch.as_tensor(e.inputs) for e in examples]).to(_device())
+        predicted = model.eval()(read, rng.generator(config.seed, "test"))
+    chosen = predicted.chosen.permute(1, 2, 0)  # B T L
+    shares, length = chosen.float().mean((1, 2)).tolist(), read.shape[1]
+    return [
+        Prediction(logits.softmax(-1), big, length * cost.macs_per_token(config, share))
+        for logits, big, share in zip(predicted.logits, chosen, shares, strict=True)
+    ]

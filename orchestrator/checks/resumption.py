@@ -22,7 +22,7 @@ from orchestrator.worker.work import Work
 from search_spaces.sweep import Condition, Sweep
 from trainables.errors import InputError
 
-TIMED: Final = re.compile(r"(_s|_ms|_per_s|_per_second|real_time_factor)(@.*)?$")
+TIMED: Final = re.compile(r"(_s|_ms|_mb|_per_s|_per_second|real_time_factor)(@.*)?$")
 """Metrics that no run repeats."""
 
 Numbers = Mapping[tuple[int, str], float]
@@ -78,7 +78,7 @@ def try_out(
         tell(f"Running {task.work.label}")
         _run(task.work, None, None)
     work = factory.replicate(condition, sweep.seeds[0], needed).work
-    whole, again, behind, cut = (_in(work, settings.runs / name) for name in ("whole", "again", "behind", "cut"))
+    whole, again, behind, cut = (in_folder(work, settings.runs / name) for name in ("whole", "again", "behind", "cut"))
     for uninterrupted in (whole, again):
         tell(f"Running {work.label} to report {num_reports}")
         _run(uninterrupted, num_reports, None)
@@ -91,13 +91,13 @@ def try_out(
     has_checkpoint = bool(_folder(cut).checkpoints())
     tell(f"Running {work.label} on from there")
     _run(cut, len([step for step in reported if step > killed_at or not has_checkpoint]), None)
-    before = _in(_another(factory, condition, needed).work, settings.runs / "before")
+    before = in_folder(_another(factory, condition, needed).work, settings.runs / "before")
     tell(f"Running {work.label} behind {before.label}")
     with contextlib.closing(Template()) as template:
         for following in (before, behind):
-            _run_as_forked(template, following, num_reports)
-    numbers, of_again, of_behind = _numbers(whole), _numbers(again), _numbers(behind)
-    return Trials(numbers, of_again, of_behind, before.label, _numbers(cut), killed_at, has_checkpoint)
+            run_forked(template, following, num_reports)
+    numbers, of_again, of_behind = numbers_of(whole), numbers_of(again), numbers_of(behind)
+    return Trials(numbers, of_again, of_behind, before.label, numbers_of(cut), killed_at, has_checkpoint)
 
 
 def _another(factory: TaskFactory, condition: Condition, needed: Mapping[str, Task]) -> Task:
@@ -111,8 +111,8 @@ def _another(factory: TaskFactory, condition: Condition, needed: Mapping[str, Ta
     return factory.replicate(condition, seeds[0], needed)
 
 
-def _run_as_forked(template: Template, work: Work, num_reports: int) -> None:
-    """Runs a replicate as `run` does on a CPU, and ends it after so many reports; how it ends does not matter here."""
+def run_forked(template: Template, work: Work, num_reports: int | None) -> None:
+    """Runs a replicate as `run` does on a CPU, and ends it after so many reports; its journal says how it ended."""
     num_seen = 0
     process, started = 0, ""
 
@@ -139,7 +139,8 @@ def untimed(numbers: Numbers) -> Numbers:
     return {key: value for key, value in numbers.items() if not TIMED.search(key[1])}
 
 
-def _in(work: Work, folder: Path) -> Work:
+def in_folder(work: Work, folder: Path) -> Work:
+    """The same work in another folder."""
     return work.model_copy(update={"folder": folder, "shared": "", "attempt": folder.name})
 
 
@@ -147,7 +148,8 @@ def _folder(work: Work) -> ReplicateFolder:
     return ReplicateFolder(work.folder, {})
 
 
-def _numbers(work: Work) -> Numbers:
+def numbers_of(work: Work) -> Numbers:
+    """What its journal has."""
     records = [record for record in _folder(work).records() if record["kind"] in ("metrics", "evaluation")]
     return {(record["step"], name): value for record in records for name, value in record["metrics"].items()}
 

@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from orchestrator.cli import data
 from orchestrator.cli.analyse import analyse
+from orchestrator.cli.audit import audit
 from orchestrator.cli.check import check
 from orchestrator.cli.checkpoint import checkpoint
 from orchestrator.cli.clean import clean
@@ -225,6 +226,7 @@ def train(
 
 
 app.command(epilog=example("check toy.py:toy", EXIT_CODES))(check)
+app.command(epilog=example("audit asr.demo --smoke"))(audit)
 app.command(epilog=example("plan asr.demo --seeds 5 --cpus 16", EXIT_CODES))(plan)
 app.command(epilog=example("doctor asr.demo", EXIT_CODES))(doctor)
 app.command(epilog=example("status asr.demo"))(status)

@@ -213,7 +213,7 @@ def load(path: str, root: str = "") -> Trainable:
 def _load(path: str) -> Trainable:
     trainable = Trainable(path, import_module(path, f"The trainable {path!r}"))
     for name, arguments in FUNCTIONS.items():
-        _check_function(trainable, name, arguments)
+        check_function(trainable, name, arguments)
     _check_metrics(trainable)
     analyses = vars(trainable.module).get("analyses", {})  # those of a module's `__getattr__` are loaded when asked for
     if not isinstance(analyses, Mapping) or not all(isinstance(value, Analysis) for value in analyses.values()):
@@ -221,7 +221,8 @@ def _load(path: str) -> Trainable:
     return trainable
 
 
-def _check_function(trainable: Trainable, name: str, arguments: Sequence[str]) -> None:
+def check_function(trainable: Trainable, name: str, arguments: Sequence[str]) -> None:
+    """Raises InputError if the trainable has something else under this name than a function of these arguments."""
     function = getattr(trainable.module, name, None)
     called = f"{name}({', '.join(arguments)})"
     if function is None:

@@ -21,8 +21,9 @@ from torch import Tensor, nn
 from trainables import distributed
 from trainables.lm.adaptation_config import DynamicEvaluation
 from trainables.lm.evaluation import Score, count_not_finite, count_recoded, num_mine, share_recoded, windows_with_noise
-from trainables.lm.network import AttachedRecoder, Network
-from trainables.lm.streams import NO_TARGET, Streams
+from trainables.lm.network import AttachedRecoder, Network, Run
+from trainables.lm.noise import Noise
+from trainables.lm.streams import NO_TARGET, Streams, Window
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +111,26 @@ def score(adapted: Adapted, tokens: Int[Tensor, " N"], rate: float, decay: float
         rate: eta.
         decay: lambda.
     """
+    streams, started = Streams(tokens, 1, adapted.config.segment), time.perf_counter()
+    nats, bad, recoded = 0.0, 0, 0.0
+    for _, _, run in runs(adapted, streams, rate, decay):
+        nats += run.nats.double().sum().item()
+        bad += count_not_finite(run)
+        recoded += count_recoded(run)
+    duration_s = time.perf_counter() - started
+    nats, total_bad, recoded = distributed.sum_over_processes(nats, bad, recoded)
+    num_tokens = len(tokens) - 1
+    share = share_recoded(recoded / num_tokens, adapted.attached)
+    return Score(nats / num_tokens, num_tokens / duration_s, int(total_bad), share_recoded=share)
+
+
+def runs(adapted: Adapted, streams: Streams, rate: float, decay: float) -> Iterator[tuple[Window, Noise, Run]]:
+    """What comes of each segment, before the weights move by it; of the first that is not finite, and then of no more.
+
+    The trained weights are put back behind the last.
+    """
     network, attached, parameters = adapted.network, adapted.attached, adapted.parameters
-    streams = Streams(tokens, 1, adapted.config.segment)
     state = network.zeros(num_mine(1), attached.recoder if attached else None)
-    nats, bad, recoded, started = 0.0, 0, 0.0, time.perf_counter()
     with _learning(network, parameters), _moved_back(parameters) as trained:
         scales = [rate / (rms + adapted.config.epsilon) for rms in adapted.rms]
         pulls = [(decay * norm).clamp_max(1) for norm in _rms_norms(adapted.rms)]
@@ -121,20 +138,13 @@ def score(adapted: Adapted, tokens: Int[Tensor, " N"], rate: float, decay: float
         for window, drawn in windows if distributed.rank() == 0 else ():
             run = network(window, state, drawn, attached)
             state = run.state
-            nats += run.nats.double().sum().item()
-            bad += count_not_finite(run)
-            recoded += count_recoded(run)
-            if not math.isfinite(nats):
+            yield window, drawn, run
+            if not math.isfinite(run.nats.double().sum().item()):
                 break
             run.loss.mean().backward()
             with torch.no_grad():
                 for parts in zip(parameters, trained, pulls, taken(parameters), scales, strict=True):
                     move(*parts)
-    duration_s = time.perf_counter() - started
-    nats, total_bad, recoded = distributed.sum_over_processes(nats, bad, recoded)
-    num_tokens = len(tokens) - 1
-    share = share_recoded(recoded / num_tokens, attached)
-    return Score(nats / num_tokens, num_tokens / duration_s, int(total_bad), share_recoded=share)
 
 
 def move(weight: Tensor, trained: Tensor, pull: Tensor, gradient: Tensor, scale: Tensor) -> None:

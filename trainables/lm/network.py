@@ -95,7 +95,8 @@ class Network(nn.Module):
         return Decoders(self.decoder_weight, self.decoder_bias)
 
     @property
-    def _loss_of_members(self) -> str:
+    def loss_of_members(self) -> str:
+        """How the members of an ensemble make one loss."""
         signal = self.config.recoder.signal if self.config.recoder else None
         return signal.loss if isinstance(signal, AnchoredEnsemble) else "mean_loss"
 
@@ -187,10 +188,10 @@ class Network(nn.Module):
             losses = linear_cross_entropy(tops, self.decoder_weight[0], self.decoder_bias[0], targets)
             return losses, losses.detach()
         weights, biases = self.decoder_weight, self.decoder_bias
-        if self._loss_of_members == "mean_logits":
+        if self.loss_of_members == "mean_logits":
             losses = linear_cross_entropy(tops, weights.mean(0), biases.mean(0), targets)
             return losses, losses.detach()
-        if self._loss_of_members == "own_loss":
+        if self.loss_of_members == "own_loss":
             weights, biases = (
                 _GradientTimes.apply(part, num_members)  # type: ignore[no-untyped-call]
                 for part in (weights, biases)

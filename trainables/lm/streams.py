@@ -43,6 +43,13 @@ class Streams:
         self._inputs = _streams(tokens[:-1], batch_size, 0)
         self._targets = _streams(tokens[1:], batch_size, NO_TARGET)
 
+    @classmethod
+    def beside(cls, inputs: Int[Tensor, "T B"], targets: Int[Tensor, "T B"], window: int) -> "Streams":
+        """Streams that have nothing to do with each other, filled up as above where one is shorter."""
+        streams = cls(inputs[:, 0], 1, window)
+        streams._inputs, streams._targets = inputs, targets
+        return streams
+
     @property
     def num_tokens(self) -> int:
         """That are asked."""

@@ -29,9 +29,11 @@ def reads(config: LmConfig) -> object:
 
 
 def __getattr__(name: str) -> object:
-    """The `analyses`, loaded when a command wants them: they are no part of the code that trains."""
+    """The `analyses`, and what an audit asks, loaded when a command wants them: no part of the code that trains."""
     if name == "analyses":
         return importlib.import_module(".analysis.questions", __package__).ANALYSES
+    if name in ("examples", "predict", "promises"):
+        return getattr(importlib.import_module(".predict", __package__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from orchestrator.checks.resumption import Difference, _run_as_forked, differences
+from orchestrator.checks.resumption import Difference, differences, run_forked
 from orchestrator.environment.settings import read_settings
 from orchestrator.scheduler.task_factory import TaskFactory
 from tests.door import PLAIN, ponderay, write
@@ -42,7 +42,7 @@ def test_a_replicate_that_has_ended_before_it_is_to_be_ended_is_no_fault(workpla
             ):
                 send(record)
 
-    _run_as_forked(Late(), work, 1)
+    run_forked(Late(), work, 1)
 
 
 NOISY = PLAIN.replace("  # NOISE", " + random.Random().random()")

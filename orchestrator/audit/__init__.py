@@ -1,0 +1,1 @@
+"""What an evaluation may not do, tested by intervention on trained models."""

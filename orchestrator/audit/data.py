@@ -1,0 +1,137 @@
+"""Test items that are in the training data: the same ones, near copies, and others of the same group."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.audit.finding import Finding, unchecked
+from trainables.prediction import Example
+
+COPIES, NEAR, GROUPS = "copies in training", "near copies in training", "groups in training"
+
+MOST_TESTED: Final = 64
+"""Test items that near copies are looked for of."""
+
+NUM_DIRECTIONS: Final = 8
+ALIKE: Final = 0.95
+"""Correlation over time, at the best shift, of two items of real numbers that are copies."""
+
+LEAST_STEPS: Final = 32
+"""Shorter items of real numbers correlate by chance."""
+
+LEAST_SYMBOLS: Final = 64
+"""Shorter texts are equal, or share half of their runs, by stock phrases."""
+
+GRAM: Final = 8
+SHARED: Final = 0.5
+"""Share of the runs of `GRAM` symbols of a test item that a copy has."""
+
+
+def of_data(train: Sequence[Example], test: Sequence[Example]) -> list[Finding]:
+    """The three checks of training and test items."""
+    if not train or not test:
+        why = f"`examples` gives none of {'training' if not train else 'test'}"
+        return [unchecked(check, why) for check in (COPIES, NEAR, GROUPS)]
+    return [_copies(train, test), _near(train, test), _groups(train, test)]
+
+
+def _copies(train: Sequence[Example], test: Sequence[Example]) -> Finding:
+    test = [one for one in test if not _is_short_text(_array(one.inputs))]
+    if not test:
+        return unchecked(COPIES, f"test items have fewer than {LEAST_SYMBOLS} symbols")
+    known = {_digest(example): example.name for example in reversed(train)}
+    pairs = [(example.name, known[digest]) for example in test if (digest := _digest(example)) in known]
+    if not pairs:
+        return Finding(COPIES)
+    moved = f"{len(pairs):,} of {len(test):,} test items are in training, first {pairs[0][0]} as {pairs[0][1]}"
+    return Finding(COPIES, "finding", "nothing", moved, len(pairs) / len(test))
+
+
+def _near(train: Sequence[Example], test: Sequence[Example]) -> Finding:
+    places = np.linspace(0, len(test) - 1, min(MOST_TESTED, len(test))).round().astype(int)
+    tested = [test[place] for place in places]
+    arrays = [_array(example.inputs) for example in (*tested, *train)]
+    if all(np.issubdtype(array.dtype, np.integer) and array.ndim == 1 for array in arrays):
+        if all(len(array) < LEAST_SYMBOLS for array in arrays[: len(tested)]):
+            return unchecked(NEAR, f"test items have fewer than {LEAST_SYMBOLS} symbols")
+        likeness, bound = _shared_runs(arrays[: len(tested)], arrays[len(tested) :]), SHARED
+        likeness[[len(array) < LEAST_SYMBOLS for array in arrays[: len(tested)]]] = 0
+    elif any(len(array) < LEAST_STEPS for array in arrays) or len({array.shape[1:] for array in arrays}) > 1:
+        return unchecked(NEAR, f"items must have at least {LEAST_STEPS} steps, all of one shape")
+    else:
+        likeness, bound = _correlations(arrays[: len(tested)], arrays[len(tested) :]), ALIKE
+    most = likeness.max(1)
+    if most.max() < bound:
+        return Finding(NEAR)
+    first = int((most >= bound).argmax())
+    twin = train[int(likeness[first].argmax())].name
+    moved = f"{int((most >= bound).sum()):,} of {len(tested):,} test items have one, first {tested[first].name}: {twin}"
+    return Finding(NEAR, "finding", "nothing", moved, float(most[first]))
+
+
+def _groups(train: Sequence[Example], test: Sequence[Example]) -> Finding:
+    of_train, of_test = ({example.group for example in part if example.group} for part in (train, test))
+    if not of_train or not of_test:
+        return unchecked(GROUPS, "examples have no group")
+    shared = sorted(of_train & of_test)
+    if not shared:
+        return Finding(GROUPS)
+    moved = f"{len(shared):,} of {len(of_test):,} groups of test items are in training, first {shared[0]}"
+    return Finding(GROUPS, "finding", "nothing", moved, len(shared) / len(of_test))
+
+
+def _digest(example: Example) -> bytes:
+    values = np.ascontiguousarray(_array(example.inputs))
+    return hashlib.sha256(f"{values.dtype} {values.shape}".encode() + values.tobytes()).digest()
+
+
+def _is_short_text(values: NDArray[Any]) -> bool:
+    """Whether another item may well be the same by chance."""
+    return values.ndim == 1 and np.issubdtype(values.dtype, np.integer) and len(values) < LEAST_SYMBOLS
+
+
+def _array(values: Any) -> NDArray[Any]:
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+
+
+def _correlations(test: Sequence[NDArray[Any]], train: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+    """Of each pair, over a few fixed directions of the steps, at the shift where it is highest (B A)."""
+    width = int(np.prod(test[0].shape[1:]))
+    directions = np.random.default_rng(0).normal(size=(width, min(width, NUM_DIRECTIONS)))
+    length = 2 * max(map(len, (*test, *train)))
+
+    def spectrum(values: NDArray[Any]) -> tuple[NDArray[np.complex128], float]:
+        seen = values.reshape(len(values), -1).astype(np.float64) @ directions
+        seen -= seen.mean(0)
+        return np.fft.rfft(seen, length, axis=0), float(np.linalg.norm(seen)) or 1.0
+
+    spectra = [spectrum(values) for values in test]
+    found = np.zeros((len(test), len(train)))
+    for j, values in enumerate(train):
+        theirs, norm = spectrum(values)
+        for i, (ours, own_norm) in enumerate(spectra):
+            found[i, j] = np.fft.irfft((ours * theirs.conj()).sum(1), length).max() / (norm * own_norm)
+    return found
+
+
+def _shared_runs(test: Sequence[NDArray[Any]], train: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+    """The share of the runs of symbols of each test item that each training item has (B A)."""
+    factors = np.random.default_rng(0).integers(1, 2**62, GRAM, dtype=np.uint64) | np.uint64(1)
+
+    def runs(values: NDArray[Any]) -> NDArray[np.uint64]:
+        if len(values) < GRAM:
+            return np.zeros(0, np.uint64)
+        windows = np.lib.stride_tricks.sliding_window_view(values.astype(np.uint64), GRAM)
+        mixed: NDArray[np.uint64] = (windows * factors).sum(1, dtype=np.uint64)
+        return np.unique(mixed)
+
+    ours = [runs(values) for values in test]
+    every, owner = np.concatenate(ours), np.repeat(np.arange(len(ours)), [len(one) for one in ours])
+    found = np.zeros((len(test), len(train)))
+    for j, values in enumerate(train):
+        is_there = np.isin(every, runs(values))
+        found[:, j] = np.bincount(owner[is_there], minlength=len(test))
+    return found / np.maximum(1, [len(one) for one in ours])[:, None]

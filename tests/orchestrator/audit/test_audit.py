@@ -1,0 +1,74 @@
+"""`ponderay audit` from outside: it finds a look ahead, and no fault with the models that are shipped."""
+
+import json
+
+import pytest
+
+from tests.door import ponderay, write
+
+PEEKS = """
+import tempfile
+from pathlib import Path
+
+import torch
+
+import ponderay
+
+
+class Setting(ponderay.Config):
+    ahead: int = 0
+    seed: int = 1
+
+
+def train(config, trial):
+    for step in (1, 2):
+        draw = torch.Generator().manual_seed(config.seed)
+        with tempfile.TemporaryDirectory() as folder:
+            torch.save(torch.randn(4, 8, generator=draw), file := Path(folder) / "w.pt")
+            trial.report({"loss": torch.rand((), generator=draw).item()}, step=step, checkpoint=file)
+
+
+def examples(config, part):
+    draw = torch.Generator().manual_seed(len(part))
+    return [ponderay.Example(f"{part} {i}", torch.randn(40, 4, generator=draw)) for i in range(9)]
+
+
+def predict(config, checkpoint, evaluation, trial, examples):
+    weights = torch.load(checkpoint, weights_only=True)
+    return [ponderay.Prediction((e.inputs.roll(-config.ahead, 0) @ weights).softmax(-1)) for e in examples]
+
+
+toy = ponderay.Sweep(
+    name="toy", description="A look ahead.", trainable=__name__, base=Setting(),
+    conditions=ponderay.grid({"ahead": [0, 1]}), objectives=(ponderay.Objective("loss"),),
+)
+"""
+
+
+@pytest.mark.slow
+def test_a_look_ahead_is_a_finding_and_nothing_is_recorded(tmp_path):
+    found = ponderay(write(tmp_path, PEEKS), "audit", "toy.py:toy", "--format", "json")
+    rows = {(one["condition"], one["check"]): one for one in json.loads(found.stdout)}
+    findings = [key for key, one in rows.items() if one["result"] == "finding"]
+    assert (found.returncode, findings) == (1, [("ahead=1", "prefix causality")]), found
+    assert rows["ahead=1", "blind to targets"]["why"] == "no example has targets"
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("asr.demo", "surprisal"),
+        ("act.halting_logic_laptop", "ponder_net,lambda_p=0.2"),
+        ("act.fixed_updates_text_laptop", "budget=2"),
+        ("lm.signals", "surprisal,nll,gold"),
+    ],
+    ids=" ".join,
+)
+def test_models_that_are_shipped_keep_their_promises(tmp_path, asked):
+    found = ponderay(tmp_path, "audit", *asked, "--smoke", "--format", "json")
+    rows = json.loads(found.stdout)
+    assert found.returncode == 0, [one for one in rows if one["result"] == "finding"]
+    checked = {one["check"] for one in rows if one["result"] == "ok"}
+    assert checked >= {"repeats", "sums to 1", "blind to targets", "batch and padding", "counted is executed"}

@@ -1,0 +1,64 @@
+"""Test items that are in training are found: the same, shifted, with noise, or of the same speaker."""
+
+import numpy as np
+import pytest
+import torch
+
+from orchestrator.audit.data import COPIES, GROUPS, NEAR, of_data
+from trainables.prediction import Example
+
+DRAW = np.random.default_rng(1)
+
+
+def sounds(number, part):
+    return [
+        Example(f"{part} {i}", DRAW.normal(size=(int(DRAW.integers(60, 90)), 5)), group=f"{part} speaker {i % 3}")
+        for i in range(number)
+    ]
+
+
+def results(train, test):
+    return {one.check: one for one in of_data(train, test)}
+
+
+def findings(train, test):
+    return [check for check, one in results(train, test).items() if one.result == "finding"]
+
+
+def test_disjoint_items_are_fine():
+    assert findings(sounds(20, "train"), sounds(9, "test")) == []
+
+
+def test_a_duplicate_is_found_exactly_and_a_shared_speaker():
+    train, test = sounds(20, "train"), sounds(9, "test")
+    copy = Example("the copy", torch.from_numpy(train[7].inputs.copy()), group="train speaker 1")
+    found = results(train, [*test, copy])
+    assert [one.result for one in found.values()] == 3 * ["finding"]
+    assert found[COPIES].moved == "1 of 10 test items are in training, first the copy as train 7"
+    assert found[GROUPS].moved == "1 of 4 groups of test items are in training, first train speaker 1"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda x: x + 0.1 * DRAW.normal(size=x.shape), lambda x: x[4:], lambda x: 0.5 * np.concatenate([x[:5] * 0, x])],
+    ids=["noise", "shift", "shift and volume"],
+)
+def test_a_near_duplicate_of_a_sound_is_found(change):
+    train, test = sounds(20, "train"), sounds(9, "test")
+    test[3] = Example("near", change(train[7].inputs), group="test speaker 0")
+    assert findings(train, test) == [NEAR]
+    assert results(train, test)[NEAR].moved == "1 of 9 test items have one, first near: train 7"
+
+
+def test_a_near_duplicate_of_a_text_is_found():
+    train, test = ([Example(f"{part} {i}", DRAW.integers(0, 50, 80)) for i in range(9)] for part in ("train", "test"))
+    assert findings(train, test) == []
+    test[3] = Example("near", np.concatenate([train[5].inputs[11:], train[6].inputs[:5]]))
+    assert findings(train, test) == [NEAR]
+
+
+def test_what_is_not_there_is_not_checked():
+    assert {one.why for one in of_data([], sounds(2, "test"))} == {"`examples` gives none of training"}
+    found = of_data([Example("a", np.arange(3))], [Example("b", np.arange(3))])
+    few = "test items have fewer than 64 symbols"
+    assert [one.why for one in found] == [few, few, "examples have no group"]

@@ -1,0 +1,270 @@
+"""An audit finds each planted leak by the check that is for it, and nothing else in a model that keeps its promises."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from orchestrator.audit.interventions import (
+    BATCH,
+    BLIND,
+    CAUSAL,
+    COUNTED,
+    REPEATED,
+    SUMS,
+    chosen,
+    of_predictions,
+)
+from trainables.errors import InputError
+from trainables.prediction import Example, Prediction, Promises
+
+WIDTH, CLASSES = 6, 4
+LENGTHS = (5, 9, 12, 12)
+
+
+def items():
+    draw = np.random.default_rng(1)
+    return [
+        Example(f"item {i}", draw.normal(size=(n, WIDTH)).astype(np.float32), draw.integers(0, CLASSES, n))
+        for i, n in enumerate(LENGTHS)
+    ]
+
+
+torch.manual_seed(1)
+INTO, RECUR, BIG, OUT = nn.Linear(WIDTH, 8), nn.GRU(WIDTH, 8, batch_first=True), nn.Linear(8, 8), nn.Linear(8, CLASSES)
+BOTH = nn.GRU(WIDTH, 4, batch_first=True, bidirectional=True)
+NORM = nn.BatchNorm1d(8)
+
+
+def plain(x):
+    """States of one item, causal."""
+    return RECUR(x[None])[0][0]
+
+
+def predicted(states, decisions=None, macs=None):
+    return Prediction(OUT(states).softmax(-1), decisions, macs)
+
+
+def each(of_item):
+    """A model that reads every item by itself."""
+
+    @torch.no_grad()
+    def predict(examples):
+        return [of_item(torch.from_numpy(e.inputs), torch.from_numpy(e.targets)) for e in examples]
+
+    return predict
+
+
+def batched(of_batch):
+    """A model that reads all items at once, padded with zeros (B T ...)."""
+
+    @torch.no_grad()
+    def predict(examples):
+        x = nn.utils.rnn.pad_sequence([torch.from_numpy(e.inputs) for e in examples], batch_first=True)
+        return [
+            replace(
+                p,
+                probabilities=p.probabilities[: len(e.inputs)],
+                decisions=None if p.decisions is None else p.decisions[: len(e.inputs)],
+            )
+            for p, e in zip(of_batch(x), examples, strict=True)
+        ]
+
+    return predict
+
+
+def routed(x, threshold=0.0):
+    states = plain(x)
+    is_big = states[:, 0] > threshold
+    return predicted(torch.where(is_big[:, None], BIG(states), states), is_big)
+
+
+def peeks(x, _):
+    return predicted(plain(torch.cat([x[1:], x[:1]])))
+
+
+def halts_by_all(x, _):
+    states = plain(x)
+    updates = 1 + (states.mean() > states.mean(1)).long()
+    return predicted(states, updates)
+
+
+def attends_to_padding(x):
+    states = RECUR(x)[0]
+    weights = (states @ states.transpose(1, 2)).softmax(-1)
+    return [predicted(states[i] + (weights @ states)[i]) for i in range(len(x))]
+
+
+def normed_over_batch(x):
+    states = NORM.train()(RECUR(x)[0].transpose(1, 2)).transpose(1, 2)
+    return [predicted(states[i]) for i in range(len(x))]
+
+
+def normed_over_padding(x):
+    x = (x - x.mean(1, keepdim=True)) / x.std(1, keepdim=True)
+    return [predicted(RECUR(x)[0][i]) for i in range(len(x))]
+
+
+def median_threshold(x):
+    states = RECUR(x)[0]
+    threshold = states[:, :, 0].median()
+    return [routed(x[i], threshold) for i in range(len(x))]
+
+
+def reads_targets(x, y):
+    return predicted(plain(x) + nn.functional.one_hot(y, 8))
+
+
+def teacher_forced(x, y):
+    """Correct inputs of a decoder at test: it reads the target before each place."""
+    return predicted(plain(x) + nn.functional.one_hot(y.roll(1), 8))
+
+
+def adapting(is_late):
+    """A running count of the targets is added to what is predicted; `is_late`: before the target is scored."""
+
+    def of_item(x, y):
+        seen = nn.functional.one_hot(y, CLASSES).cumsum(0).float()
+        seen = seen if is_late else torch.cat([torch.zeros(1, CLASSES), seen[:-1]])
+        return Prediction((OUT(plain(x)) + seen).softmax(-1))
+
+    return each(of_item)
+
+
+@torch.no_grad()
+def cached_with_itself(examples):
+    """The target of the nearest test item at each place, itself among them."""
+    keys = torch.cat([torch.from_numpy(e.inputs) for e in examples])
+    values = nn.functional.one_hot(torch.cat([torch.from_numpy(e.targets) for e in examples]), CLASSES)
+    return [
+        Prediction(0.9 * values[torch.cdist(torch.from_numpy(e.inputs), keys).argmin(1)] + 0.1 / CLASSES)
+        for e in examples
+    ]
+
+
+def dropped_out(x, _):
+    return predicted(nn.functional.dropout(plain(x), 0.5))
+
+
+def over_time(x, _):
+    return Prediction(OUT(plain(x)).softmax(0))
+
+
+def scores(x, _):
+    return Prediction(OUT(plain(x)))
+
+
+def masked(count):
+    """Both networks run on every place, though each place counts one."""
+
+    def of_item(x, _):
+        states = INTO(x)
+        is_big = states[:, 0] > 0
+        made = torch.where(is_big[:, None], BIG(states), states)
+        return predicted(made, is_big, count(len(x), int(is_big.sum())))
+
+    return each(of_item)
+
+
+def needed(num, num_big):
+    return num * (WIDTH * 8 + 8 * CLASSES) + num_big * 64
+
+
+def all_of(num, _):
+    return num * (WIDTH * 8 + 8 * CLASSES + 64)
+
+
+LEAKS = {
+    "peeks one step ahead": (each(peeks), {}, CAUSAL),
+    "bidirectional that claims causality": (each(lambda x, y: predicted(BOTH(x[None])[0][0])), {}, CAUSAL),
+    "halting decided from the whole sequence": (each(halts_by_all), {}, CAUSAL),
+    "targets among the inputs": (each(reads_targets), {}, BLIND),
+    "teacher-forced decoding": (each(teacher_forced), {}, BLIND),
+    "adaptation before scoring": (adapting(True), {"adapts": True}, BLIND),
+    "adapts and does not say so": (adapting(False), {}, BLIND),
+    "cache with the item itself": (cached_with_itself, {}, BLIND),
+    "batch norm in training mode": (batched(normed_over_batch), {"causal": False}, BATCH),
+    "normalised over padding": (batched(normed_over_padding), {"causal": False}, BATCH),
+    "attention over padding": (batched(attends_to_padding), {"causal": False}, BATCH),
+    "threshold from the test batch": (batched(median_threshold), {"causal": False}, BATCH),
+    "threshold from the batch, in a model that draws": (
+        batched(median_threshold), {"causal": False, "draws": True}, BATCH,
+    ),
+    "dropout left on": (each(dropped_out), {}, REPEATED),
+    "softmax over time": (each(over_time), {"causal": False}, SUMS),
+    "unnormalised scores": (each(scores), {}, SUMS),
+    "masked execution that is not counted": (masked(needed), {}, COUNTED),
+    "more counted than runs": (masked(lambda n, b: 2 * all_of(n, b)), {"uncounted": "both run"}, COUNTED),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_a_planted_leak_is_found_by_the_check_that_is_for_it(name):
+    predict, promises, check = LEAKS[name]
+    found = {one.check: one for one in of_predictions(predict, items(), Promises(**promises))}
+    assert [one for one in found if found[one].result == "finding"] == [check], found
+    assert found[check].changed and found[check].moved and found[check].by != 0
+
+
+CLEAN = {
+    "routed, causal": (each(lambda x, y: routed(x)), {}),
+    "bidirectional that says so": (each(lambda x, y: predicted(BOTH(x[None])[0][0])), {"causal": False}),
+    "adapts behind the score": (adapting(False), {"adapts": True}),
+    "padded with care": (batched(lambda x: [predicted(RECUR(x)[0][i]) for i in range(len(x))]), {}),
+    "counts all that runs": (masked(all_of), {}),
+    "says what it does not count": (masked(needed), {"uncounted": "Both networks run on every place."}),
+}
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_a_model_that_keeps_its_promises_has_no_finding(name):
+    predict, promises = CLEAN[name]
+    found = of_predictions(predict, items(), Promises(**promises))
+    assert [one for one in found if one.result == "finding"] == []
+    assert all(one.why for one in found if one.result == "not checked")
+
+
+def test_what_is_carried_from_item_to_item_may_move_later_ones_alone():
+    @torch.no_grad()
+    def predict(examples, is_backwards=False):
+        total, made = torch.zeros(8), {}
+        for e in reversed(examples) if is_backwards else examples:
+            made[e.name] = predicted(plain(torch.from_numpy(e.inputs)) + total)
+            total = total + nn.functional.one_hot(torch.from_numpy(e.targets), 8).sum(0)
+        return [made[e.name] for e in examples]
+
+    promises = Promises(adapts=True, carries=True)
+    assert all(one.result != "finding" for one in of_predictions(predict, items(), promises))
+    found = of_predictions(lambda examples: predict(examples, is_backwards=True), items(), promises)
+    assert [one.check for one in found if one.result == "finding"] == [BATCH]
+
+
+def test_what_cannot_be_checked_says_why():
+    one = [Example("a", np.ones((1, 2), np.float32))]
+    found = of_predictions(lambda e: [Prediction([[0.5, 0.5]]) for _ in e], one, Promises())
+    assert [f.result for f in found] == ["ok", "ok", *4 * ["not checked"]]
+    assert [f.why for f in found[2:]] == [
+        "no example has a prediction for each of two or more places of its inputs",
+        "no example has targets",
+        "there is one example",
+        "predictions have no `macs`",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule"),
+    [
+        ([], "a prediction for each example, but it returned 0 for 1"),
+        ([0.5], "must return `ponderay.Prediction`s, but got 0.5"),
+        ([Prediction([0.5, 0.5])], "its shape is .2,.; one place is"),
+    ],
+)
+def test_predictions_of_another_form_are_one_sentence(answer, rule):
+    with pytest.raises(InputError, match=rule):
+        of_predictions(lambda _: answer, items()[:1], Promises())
+
+
+def test_chosen_items_are_of_all_lengths():
+    assert [len(e.inputs) for e in chosen([*items(), *items()], 3)] == [5, 12, 12]
