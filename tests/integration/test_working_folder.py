@@ -1,5 +1,6 @@
 """Relative paths of a trainable begin in the folder in which the command was given, whatever the command."""
 
+import re
 import sqlite3
 import subprocess
 from pathlib import Path
@@ -26,6 +27,8 @@ class Setting(ponderay.Config):
 def train(config, trial):
     with Path("log.csv").open("a") as log:
         log.write(f"{config.width},{config.seed}\\n")
+    with Path("environment").open("a") as file:
+        file.write(f"{os.environ.get('RAY_ADDRESS')} {os.environ.get('OMP_NUM_THREADS')}\\n")
     if "MLFLOW_TRACKING_URI" in os.environ:
         import mlflow
 
@@ -70,7 +73,10 @@ def values_recorded(lab: Path) -> list[float]:
 
 @pytest.mark.slow
 def test_relative_paths_begin_where_the_command_was_given(lab, monkeypatch):
-    """In `check` and `train`; under Ray in a trial and in a worker of Train, which also has the user's own store."""
+    """In `check` and `train`; under Ray in a trial and in a worker of Train, which also has the user's own store.
+
+    Both know the cluster that was made for them, so that whatever they start joins no other, and have one thread.
+    """
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///mine.db")
     assert "resumed" in said(ponderay(lab, "check", "relative_sweep.py:relative"))
     tried, recorded = len((lab / "log.csv").read_text().splitlines()), values_recorded(lab)
@@ -78,6 +84,8 @@ def test_relative_paths_begin_where_the_command_was_given(lab, monkeypatch):
     said(ponderay(lab, "run", "relative_sweep.py:relative", "--cpus", "2"))
     assert sorted((lab / "log.csv").read_text().splitlines()[tried:]) == ["1,1", "2,1"]
     assert values_recorded(lab) == sorted([*recorded, 1.0, 2.0])
+    (environment,) = set((lab / "environment").read_text().splitlines()[tried:])
+    assert re.fullmatch(r"[\d.]+:\d+ 1", environment)
     status = said(ponderay(lab, "status", "relative_sweep.py:relative", "--format", "csv"))
     assert status.count("complete") == 2
 
