@@ -288,12 +288,18 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     return _adapters[kind]
 
 
+_noted: dict[Any, Mapping[str, Sequence[object]]] = {}  # a sweep of two thousand conditions asks ten thousand times
+
+
 def _annotations(kind: Any) -> Mapping[str, Sequence[object]]:
     """What is noted of each field, such as `NOT_IN_KEY`."""
-    if issubclass(kind, BaseModel):
-        return {name: field.metadata for name, field in kind.model_fields.items()}
-    hints = get_type_hints(kind, include_extras=True)
-    return {field.name: getattr(hints[field.name], "__metadata__", ()) for field in fields(kind)}
+    if kind not in _noted:
+        if issubclass(kind, BaseModel):
+            _noted[kind] = {name: field.metadata for name, field in kind.model_fields.items()}
+        else:
+            hints = get_type_hints(kind, include_extras=True)
+            _noted[kind] = {field.name: getattr(hints[field.name], "__metadata__", ()) for field in fields(kind)}
+    return _noted[kind]
 
 
 def explain(error: ValidationError, path: str = "") -> str:

@@ -1,5 +1,6 @@
 """The command `status`: how a study stands, in tables of a size that can be read, then failures, code, disk, memory."""
 
+import json
 import shlex
 from collections import Counter
 from collections.abc import Sequence
@@ -160,7 +161,7 @@ def _show_left(study: "Study", sweep: "Sweep", settings: "Settings", is_silent: 
     """How far the replicates that run have come, how many are left, and which conditions have not begun."""
     from orchestrator.journal.folder import ReplicateFolder
     from orchestrator.journal.summary import summarise
-    from orchestrator.tracking.load import load_sweep
+    from orchestrator.tracking.load import load_declaration
 
     running = [replicate for replicate in study.replicates if replicate.state == "running"]
     steps = []
@@ -171,8 +172,9 @@ def _show_left(study: "Study", sweep: "Sweep", settings: "Settings", is_silent: 
     if steps and not is_silent:
         more = f"; {len(running) - MAX_FAILURES:,} more" if len(running) > MAX_FAILURES else ""
         say(f"At work: {'; '.join(steps)}{more}.")
-    recorded = load_sweep(sweep.name, settings) or sweep  # with the seeds of the last `run`
-    num_all = len({*study.conditions, *(one.name for one in sweep.conditions)}) * len(recorded.seeds)
+    declared = load_declaration(sweep.name, settings)
+    seeds = json.loads(declared)["seeds"] if declared else sweep.seeds  # of the last `run`
+    num_all = len({*study.conditions, *(one.name for one in sweep.conditions)}) * len(seeds)
     num_begun = {word: sum(one.state == word for one in study.replicates) for word in ("running", "stopped")}
     num_new = max(0, num_all - len(study.replicates))
     if num_begun["stopped"] and num_new and not (sweep.search or sweep.sequential):

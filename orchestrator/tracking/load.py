@@ -5,6 +5,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from orchestrator.environment.settings import Settings, read_settings
@@ -41,6 +43,20 @@ _silent: dict[str, tuple[float, str]] = {}
 """When a server was last found to be silent, and why."""
 
 
+@lru_cache(maxsize=1)
+def _parsed(folder: Path, mark: tuple[int, ...]) -> StudyContent | None:
+    return read_study_file(folder)
+
+
+def _content(folder: Path) -> StudyContent | None:
+    """As `read_study_file`: a command asks several times, and parses ten thousand replicates once."""
+    try:
+        found = (folder / STUDY_FILE).stat()
+    except OSError:
+        return None
+    return _parsed(folder, (found.st_ino, found.st_size, found.st_mtime_ns))
+
+
 def load_study(sweep: str, settings: Settings | None = None) -> Study:
     """What the sweep called `sweep` has produced so far, in the tracking store that `settings` name.
 
@@ -57,7 +73,7 @@ def load_study(sweep: str, settings: Settings | None = None) -> Study:
     if store_kind(settings.tracking_uri) != "sqlite":
         return _of_server(sweep, settings)
     found = in_runs_folder(sweep, settings) or _asked(settings, sweep).read_study(sweep)
-    if not found.replicates and read_study_file(settings.replicates(sweep)) is None:  # all of it was put away
+    if not found.replicates and _content(settings.replicates(sweep)) is None:  # all of it was put away
         raise not_run(sweep, settings.tracking_uri, _recorded_here(settings))
     return _stopped(found, load_holder(sweep, settings))
 
@@ -68,7 +84,7 @@ def _of_server(sweep: str, settings: Settings) -> Study:
     Raises:
         InputError: if the sweep has not run, or the server is silent and there is no study file here.
     """
-    here, own = read_study_file(settings.replicates(sweep)), holder_file(settings, f"sweep {sweep}").holder()
+    here, own = _content(settings.replicates(sweep)), holder_file(settings, f"sweep {sweep}").holder()
     try:
         tracking = _asked(settings, sweep)
     except InputError as error:
@@ -107,7 +123,7 @@ def in_runs_folder(sweep: str, settings: Settings) -> Study | None:
 
     That is known by the sweep's lease: a driver may have had another runs folder.
     """
-    content = read_study_file(settings.replicates(sweep))
+    content = _content(settings.replicates(sweep))
     if not (settings.storage or (content and content.sweep)) or not (holder := load_holder(sweep, settings)):
         return None
     if settings.storage and (content is None or not _is_of(content, holder)):
@@ -144,7 +160,7 @@ def load_holder(sweep: str, settings: Settings) -> Holder | None:
     try:
         holder = _asked(settings, sweep).read_holder(sweep)  # that of an earlier version, where the store is a file
     except InputError:
-        if read_study_file(settings.replicates(sweep)) is None:
+        if _content(settings.replicates(sweep)) is None:
             raise
         return own
     return own if own and own.generation > (holder.generation if holder else 0) else holder
@@ -179,7 +195,7 @@ def load_declaration(sweep: str, settings: Settings) -> str | None:
         InputError: if a server is silent and there is no study file here.
     """
     check_address(settings.tracking_uri)
-    here = read_study_file(settings.replicates(sweep))
+    here = _content(settings.replicates(sweep))
     text = here.sweep.get("declaration") if here else None
     if store_kind(settings.tracking_uri) == "sqlite" and (text or not has_store(settings.tracking_uri)):
         return text
@@ -229,7 +245,7 @@ def open_tracking(sweep: str, settings: Settings) -> "Tracking | None":
         return None
     except InputError:
         is_server = store_kind(settings.tracking_uri) != "sqlite"
-        if is_server and read_study_file(settings.replicates(sweep)):
+        if is_server and _content(settings.replicates(sweep)):
             return None
         raise
     return tracking
@@ -271,7 +287,7 @@ def _asked(settings: Settings, sweep: str) -> "Tracking":
     check_file(uri)
     if not has_store(uri):
         raise not_run(sweep, uri, _recorded_here(settings))
-    if store_kind(uri) != "sqlite" and read_study_file(settings.replicates(sweep)):  # which answers at once
+    if store_kind(uri) != "sqlite" and _content(settings.replicates(sweep)):  # which answers at once
         since_s, why = _silent.get(uri, (0.0, ""))
         if not why or time.monotonic() - since_s > SILENT_S:
             why = fault(uri, PATIENCE_S)
