@@ -189,13 +189,14 @@ def test_reading_a_recorded_study_is_held_against_reading_its_lines(monkeypatch,
     def here(folder: Path, code: str, *arguments: str) -> tuple[float, float]:
         if code == benchmark.FLOOR:
             return measure(folder, code, *arguments)
+        (source := folder / "command.py").write_text(code)
         with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
             patch.chdir(folder)
             patch.setenv("PONDERAY_RUNS", str(folder))
             patch.delenv("PONDERAY_TRACKING_URI", raising=False)
             patch.setattr(sys, "argv", ["ponderay", *arguments])
             try:
-                exec(code, {})
+                runpy.run_path(str(source))
             except SystemExit as ended:
                 assert not ended.code, arguments
         return 1.0, 1.0

@@ -37,6 +37,7 @@ def test_the_page_does_what_it_says(workplace):
     assert list(printed) == [
         *(f"{command} toy.py:toy" for command in ("check", "run", "pareto", "compare", "report")),
         "train tested.py:tested",
+        "audit audited.py:audited",
         "run drawn.py:drawn",
         "run ddp.py:widths",
         "train fit.py:degrees",
@@ -45,6 +46,7 @@ def test_the_page_does_what_it_says(workplace):
     assert "width=16" in printed["pareto toy.py:toy"]
     assert list(Path("runs/reports/toy").glob("*.html"))
     assert "accuracy@test" in printed["train tested.py:tested"]
+    assert re.search(r"audited: \d+ ok, 0 finding", printed["audit audited.py:audited"])
     assert "drawn: 4 complete, 0 failed" in printed["run drawn.py:drawn"]
     assert "ddp: 1 complete, 0 failed" in printed["run ddp.py:widths"]
     assert "error" in printed["train fit.py:degrees"]

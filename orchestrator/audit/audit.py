@@ -1,7 +1,6 @@
 """An audit of a sweep: a trained replicate of each condition, or one that is trained for a few steps, is tested."""
 
 import contextlib
-import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from orchestrator.scheduler.kept_checkpoint import kept_checkpoint
 from orchestrator.scheduler.task import Task
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.load import load_if_run
+from orchestrator.worker.failure import is_unreadable
 from orchestrator.worker.journal_trial import best_product
 from orchestrator.worker.template import Template
 from orchestrator.worker.trainable import Evaluation, Trainable, check_function, load
@@ -265,8 +265,10 @@ def _state(work: Work) -> Any:
         return None
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, pickle.UnpicklingError, EOFError):
-        return None
+    except Exception as error:
+        if is_unreadable(error):
+            return None
+        raise
 
 
 def _other_seed(sweep: Sweep) -> int:

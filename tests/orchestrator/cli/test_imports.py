@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import noop_sweep
-from benchmarks.noop_sweep import four
+from search_spaces.find import find_sweep
 from tests.integration.sweeps import tiny
 from tests.orchestrator.driven import drive, new_settings
 from tests.orchestrator.recorded import Store, replicate
@@ -31,6 +30,25 @@ import atexit, sys
 atexit.register(lambda: print("loaded", *{name.partition(".")[0] for name in sys.modules}))
 from orchestrator.cli.main import main
 main()
+"""
+
+NOTHING = """
+import ponderay
+
+
+class Setting(ponderay.Config):
+    seed: int = 1
+    width: int = 1
+
+
+def train(config, trial):
+    trial.report({"loss": 1.0 / config.width}, step=1)
+
+
+nothing = ponderay.Sweep(
+    name="nothing", description="Nothing.", trainable=__name__, base=Setting(), seeds=(1,),
+    conditions=ponderay.grid({"width": [1, 2]}), objectives=(ponderay.Objective("loss"),),
+)
 """
 
 
@@ -72,8 +90,9 @@ def test_a_study_in_a_local_store_is_read_without_an_engine_and_reported_with_ml
 
 def test_a_finished_study_is_run_again_without_an_engine_or_numbers(workplace):
     (workplace / "runs").mkdir()
-    drive(four(), new_settings(workplace / "runs"))
-    assert loaded_by("run", f"{noop_sweep.__file__}:four").isdisjoint(ENGINES | {"numpy", "pandas"})
+    (workplace / "nothing.py").write_text(NOTHING)
+    drive(find_sweep("nothing.py:nothing"), new_settings(workplace / "runs"))
+    assert loaded_by("run", "nothing.py:nothing").isdisjoint(ENGINES | {"numpy", "pandas"})
 
 
 def test_what_is_refused_is_refused_without_an_engine(workplace):
