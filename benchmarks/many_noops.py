@@ -42,7 +42,8 @@ def num_done(folder: Path) -> int:
 
 def drive(folder: Path, num_cpus: str, step: int, stop_at: int | None) -> None:
     """Runs what is left, with a row for each `step`, and kills the driver at `stop_at`, unless that is None."""
-    began, last, row = time.monotonic(), (0.0, num_done(folder)), num_done(folder) // step * step + step
+    began, done = time.monotonic(), num_done(folder)
+    last, row = (0.0, done), done // step * step + step
     with (folder / "said").open("a") as said:
         driver = subprocess.Popen([sys.executable, *RUN, num_cpus], cwd=ROOT, stdout=said, stderr=said)  # noqa: S603
         while driver.poll() is None:

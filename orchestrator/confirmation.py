@@ -75,9 +75,8 @@ def _choice(sweep: Sweep, settings: Settings, names: Collection[str]) -> tuple[C
     chosen = [point for point in points if (point.condition in names if names else point.is_front)]
     means: dict[str, dict[str, float]] = {}
     for point in chosen:
-        at = f"@{point.evaluation}" if point.evaluation else ""
         for objective, summary in zip(objectives, point.summaries, strict=True):
-            means.setdefault(point.condition, {})[objective.metric + at] = summary.mean
+            means.setdefault(point.condition, {})[point.named(objective.metric)] = summary.mean
     if len(means) > MOST_CHOSEN:
         raise InputError(
             f"At most {MOST_CHOSEN} conditions are confirmed at once, but {len(means):,} of {sweep.name} are on the "

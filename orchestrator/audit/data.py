@@ -53,16 +53,17 @@ def _copies(train: Sequence[Example], test: Sequence[Example]) -> Finding:
 def _near(train: Sequence[Example], test: Sequence[Example]) -> Finding:
     places = np.linspace(0, len(test) - 1, min(MOST_TESTED, len(test))).round().astype(int)
     tested = [test[place] for place in places]
-    arrays = [_array(example.inputs) for example in (*tested, *train)]
-    if all(np.issubdtype(array.dtype, np.integer) and array.ndim == 1 for array in arrays):
-        if all(len(array) < LEAST_SYMBOLS for array in arrays[: len(tested)]):
+    ours, theirs = ([_array(example.inputs) for example in part] for part in (tested, train))
+    if all(map(_is_text, (*ours, *theirs))):
+        is_short = [_is_short_text(values) for values in ours]
+        if all(is_short):
             return unchecked(NEAR, f"test items have fewer than {LEAST_SYMBOLS} symbols")
-        likeness, bound = _shared_runs(arrays[: len(tested)], arrays[len(tested) :]), SHARED
-        likeness[[len(array) < LEAST_SYMBOLS for array in arrays[: len(tested)]]] = 0
-    elif any(len(array) < LEAST_STEPS for array in arrays) or len({array.shape[1:] for array in arrays}) > 1:
+        likeness, bound = _shared_runs(ours, theirs), SHARED
+        likeness[is_short] = 0
+    elif min(map(len, (*ours, *theirs))) < LEAST_STEPS or len({values.shape[1:] for values in (*ours, *theirs)}) > 1:
         return unchecked(NEAR, f"items must have at least {LEAST_STEPS} steps, all of one shape")
     else:
-        likeness, bound = _correlations(arrays[: len(tested)], arrays[len(tested) :]), ALIKE
+        likeness, bound = _correlations(ours, theirs), ALIKE
     most = likeness.max(1)
     if most.max() < bound:
         return Finding(NEAR)
@@ -88,9 +89,13 @@ def _digest(example: Example) -> bytes:
     return hashlib.sha256(f"{values.dtype} {values.shape}".encode() + values.tobytes()).digest()
 
 
+def _is_text(values: NDArray[Any]) -> bool:
+    return values.ndim == 1 and np.issubdtype(values.dtype, np.integer)
+
+
 def _is_short_text(values: NDArray[Any]) -> bool:
     """Whether another item may well be the same by chance."""
-    return values.ndim == 1 and np.issubdtype(values.dtype, np.integer) and len(values) < LEAST_SYMBOLS
+    return _is_text(values) and len(values) < LEAST_SYMBOLS
 
 
 def _array(values: Any) -> NDArray[Any]:

@@ -64,8 +64,7 @@ def confirmation_sentences(question: Question, points: Sequence[Point]) -> list[
     for k, objective in enumerate(question.objectives):
         sign, rows, optimism = 1 if objective.direction == "minimize" else -1, [], []
         for point in points:
-            at = f"@{point.evaluation}" if point.evaluation else ""
-            before = confirms.means.get(point.condition, {}).get(objective.metric + at)
+            before = confirms.means.get(point.condition, {}).get(point.named(objective.metric))
             if before is not None and k < len(point.summaries):
                 after = point.summaries[k].mean
                 optimism.append(sign * (after - before))

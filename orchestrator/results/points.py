@@ -31,6 +31,10 @@ class Point:
     seeds: tuple[int, ...] = ()
     values: tuple[tuple[float, ...], ...] = ()
 
+    def named(self, metric: str) -> str:
+        """The metric as its evaluation reports it: `metric@evaluation`, or itself without one."""
+        return f"{metric}@{self.evaluation}" if self.evaluation else metric
+
 
 def counterpart(evaluation: str, own: Collection[str]) -> str:
     """Which of a condition's `own` evaluations another one's is compared with: the same.
