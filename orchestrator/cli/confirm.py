@@ -2,13 +2,11 @@
 
 from typing import Final
 
-from orchestrator.cli.options import find, is_number_of_seeds
+from orchestrator.cli.options import find
 from orchestrator.confirmation import confirmation
 from orchestrator.console.printing import say
 from orchestrator.environment.settings import Settings
-from search_spaces.bounds import MOST_SEEDS
 from search_spaces.sweep import Sweep
-from trainables.errors import InputError, shown
 
 LEAST_SEEDS: Final = 5
 """Fresh seeds of a choice, where no number is asked for."""
@@ -21,6 +19,7 @@ def find_confirmation(
     seeds: str | None,
     resources: list[str] | None,
     conditions: list[str] | None,
+    grid: list[str] | None,
     settings: Settings,
 ) -> Sweep:
     """The sweep that runs again, under fresh seeds, what was chosen of the one that the options mean.
@@ -28,9 +27,7 @@ def find_confirmation(
     Raises:
         InputError: as `find` and `confirmation`.
     """
-    if seeds and not is_number_of_seeds(seeds):
-        raise InputError(f"--seeds beside --confirm must be N, from 1 to {MOST_SEEDS:,}, but got {shown(seeds)}.")
-    sweep = find(name, smoke, values, None, resources)
+    sweep = find(name, smoke, values, seeds, resources, conditions, grid, confirm=True)
     found = confirmation(sweep, settings, int(seeds) if seeds else max(LEAST_SEEDS, len(sweep.seeds)), conditions or ())
     assert found.confirms is not None
     say(

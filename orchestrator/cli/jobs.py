@@ -143,7 +143,7 @@ def submit(
         from orchestrator.cluster.job_api import usable
 
         usable(address)  # before the sweep is loaded, which takes longer
-    sweep = find(name, smoke, values, None if confirm else seeds, resources, None if confirm else conditions, grid)
+    sweep = find(name, smoke, values, seeds, resources, conditions, grid, confirm)
     check_contract(sweep)
     (place, module), variables_of_job, settings = place_in_upload(sweep), parse_variables(variables), read_settings()
     given = (retry, conditions, grid, again, confirm)

@@ -177,12 +177,10 @@ def run(
 
     refuse_malformed()
     settings = read_settings()
-    if confirm and grid:
-        raise InputError("--confirm runs what is recorded, and --grid what is not; give one of them.")
     if confirm:
         from orchestrator.cli.confirm import find_confirmation  # loads numpy
 
-        sweep = find_confirmation(name, smoke, values, seeds, resources, conditions, settings)
+        sweep = find_confirmation(name, smoke, values, seeds, resources, conditions, grid, settings)
     else:
         sweep = find(name, smoke, values, seeds, resources, conditions, grid)
     is_anew = anew or is_job()  # who sends a job has said where the sweep goes on, and nobody types what runs in it

@@ -179,8 +179,9 @@ def find(
     resources: list[str] | None = None,
     conditions: list[str] | None = None,
     grid: list[str] | None = None,
+    confirm: bool = False,
 ) -> "Sweep":
-    """The sweep that the options mean, to be run.
+    """The sweep that the options mean, to be run; to confirm a choice, the one that it is of.
 
     Raises:
         InputError: if there is none of that name, or a value, number of seeds, resource or condition is wrong.
@@ -188,6 +189,12 @@ def find(
     from search_spaces.computed import refuse_computed
     from search_spaces.grids import with_grid
 
+    if confirm:
+        if grid:
+            raise InputError("--confirm runs what is recorded, and --grid what is not; give one of them.")
+        if seeds and not _is_number_of_seeds(seeds):
+            raise InputError(f"--seeds beside --confirm must be N, from 1 to {MOST_SEEDS:,}, but got {shown(seeds)}.")
+        seeds = conditions = None
     if grid:
         sweep = with_grid(find_with(name, smoke, None), _parse_grid(grid), conditions or ())
         sweep, conditions = sweep.with_values(parse(values)), None
@@ -315,7 +322,7 @@ def _with_seeds(sweep: "Sweep", seeds: str) -> "Sweep":
     from search_spaces.sweep import Sequential
 
     least, colon, most = seeds.partition(":")
-    if not all(map(is_number_of_seeds, [least, most] if colon else [least])):
+    if not all(map(_is_number_of_seeds, [least, most] if colon else [least])):
         rule = f"N, or A:B for A to B seeds by need, with numbers from 1 to {MOST_SEEDS:,}"
         raise InputError(f"--seeds must be {rule}, but got {shown(seeds)}.")
     if not colon:
@@ -324,7 +331,7 @@ def _with_seeds(sweep: "Sweep", seeds: str) -> "Sweep":
     return replace(sweep, seeds=tuple(range(1, int(most) + 1)), sequential=replace(sequential, minimum=int(least)))
 
 
-def is_number_of_seeds(text: str) -> bool:
+def _is_number_of_seeds(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= len(str(MOST_SEEDS)) and 1 <= int(text) <= MOST_SEEDS
 
 

@@ -72,8 +72,8 @@ def test_what_a_search_drew_is_confirmed_with_the_values_that_it_drew(tmp_path, 
     settings = new_settings(tmp_path)
     search = searched(3, objectives=(Objective("error"),))
     before = run(search, settings)
-    monkeypatch.setattr("orchestrator.cli.confirm.find", lambda *_: search)
-    sweep = find_confirmation("tiny.search", False, None, None, None, None, settings)
+    monkeypatch.setattr("orchestrator.cli.confirm.find", lambda *_, **__: search)
+    sweep = find_confirmation("tiny.search", False, None, None, None, None, None, settings)
     assert " ".join(capsys.readouterr().out.split()) == (
         "tiny.search.confirm confirms 1 of 3 conditions of tiny.search, under seeds 3 to 7, which chose nothing."
     )
@@ -95,4 +95,6 @@ def test_what_cannot_be_confirmed_is_refused_with_the_way_out(tmp_path):
     with pytest.raises(InputError, match=r"At most 12 conditions are confirmed at once, but 14 of tiny\.sweep"):
         confirmation(many, settings, 3, names)
     with pytest.raises(InputError, match="--seeds beside --confirm must be N"):
-        find_confirmation("tiny.sweep", False, None, "3:5", None, None, settings)
+        find_confirmation("asr.demo", False, None, "3:5", None, None, None, settings)
+    with pytest.raises(InputError, match="--confirm runs what is recorded, and --grid what is not"):
+        find_confirmation("asr.demo", False, None, None, None, None, ["training.seed=1"], settings)
