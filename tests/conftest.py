@@ -108,9 +108,16 @@ def tables_of_mlflow_are_made_once() -> None:
 
 
 @pytest.fixture(autouse=True)
-def folders_of_no_other_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder of a file with a sweep is searched for modules; not after its test."""
+def modules_of_no_other_test(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """The folder of a file with a sweep is searched for modules, and the file is one; not after its test."""
     monkeypatch.setattr(sys, "path", [*sys.path])
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if Path(getattr(sys.modules[name], "__file__", None) or "/").is_relative_to(tmp_path_factory.getbasetemp()):
+            del sys.modules[name]
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,6 @@
 
 import pkgutil
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,6 @@ def test_the_file_reports_the_cost_that_paper_says(tmp_path, monkeypatch):
     """A convolution over 8 letters, 32 x 32 where small and 2 x 32 x 512 where big, and the output."""
     (tmp_path / "routed.py").write_text(SOURCE)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "routed", raising=False)
     import routed
 
     class Trial:
@@ -38,7 +36,6 @@ def test_the_file_reports_the_cost_that_paper_says(tmp_path, monkeypatch):
 
     trial = Trial()
     routed.train(routed.Setting(), trial)
-    monkeypatch.delitem(sys.modules, "routed")
     rate, letters = trial.metrics["rate"], len(set(Path(routed.argparse.__file__).read_text()))
     paper = 8 * 32 * 32 + (1 - rate) * 32 * 32 + rate * 2 * 32 * 512 + 32 * letters
     assert trial.metrics["macs"] == pytest.approx(paper, rel=1e-6)
@@ -51,7 +48,6 @@ def test_the_file_reports_the_cost_that_paper_says(tmp_path, monkeypatch):
 def test_the_page_does_what_it_says(workplace):
     Path("routed.py").write_text(SOURCE)
     printed = dict(of_a_page(line) for line in COMMANDS)
-    sys.modules.pop("routed", None)
     assert list(printed) == [f"{command} routed.py:routed" for command in ("run", "pareto", "compare")]
     assert "routed: 8 complete, 0 failed" in printed["run routed.py:routed"]
     assert "always_big" in printed["pareto routed.py:routed"]

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -33,7 +32,6 @@ def test_the_page_does_what_it_says(workplace):
             continue
         command, said = of_a_page(words)
         printed[command] = said
-    sys.modules.pop("toy", None)
     assert list(printed) == [
         *(f"{command} toy.py:toy" for command in ("check", "run", "pareto", "compare", "report")),
         "train tested.py:tested",

@@ -108,8 +108,7 @@ def ended(workplace, monkeypatch, capsys):
             cli.main()
         return end.value.code, *capsys.readouterr()
 
-    yield ended
-    sys.modules.pop("toy", None)
+    return ended
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -251,7 +251,6 @@ loud = ponderay.Sweep(
 def test_what_others_have_written_does_nothing_in_a_terminal(workplace, monkeypatch, capsys, arguments):
     (workplace / "loud.py").write_text(LOUD)
     monkeypatch.syspath_prepend(str(workplace))
-    monkeypatch.delitem(sys.modules, "loud", raising=False)
     monkeypatch.setattr(sys, "argv", ["ponderay", *arguments])
     with contextlib.suppress(SystemExit):
         cli.main()
