@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -14,6 +15,7 @@ from orchestrator.cli.options import Smoke, ask, find_recorded, find_with, with_
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat, err, harmless, out, print_rows, to_csv
 from orchestrator.console.spinner import spinner
+from orchestrator.results.audit import summary_of
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -72,11 +74,11 @@ def verify(
     must lie in the prediction interval of their condition's seeds. 22 equal ones exclude at 90 % that a tenth is wrong.
 
     Exit codes: 0 all equal, 1 something differs, 2 not a bundle. Numbers count as equal up to 1e-9. json is one
-    object: bundle, sha256, sweep, is_equal, num_replicates, num_members, num_tables, num_cells, num_reworded,
-    unmade (tables that a bundle of its format lacks the values for), differences, and versions (written and installed,
-    where they differ); with --rerun also rerun (a row for each: condition, seed, result, metric, written, found, low,
-    high, why, p), lacking and said. csv lists the differences: member, row, column, written, found; with --rerun these
-    rows instead.
+    object: bundle, sha256, sweep, is_equal, num_replicates, num_members, num_tables, num_cells, num_reworded, audit
+    (rows of condition, evaluation, finding, code_version), unmade (tables that a bundle of its format lacks the values
+    for), differences, and versions (written and installed, where they differ); with --rerun also rerun (a row for each:
+    condition, seed, result, metric, written, found, low, high, why, p), lacking and said. csv lists the differences:
+    member, row, column, written, found; with --rerun these rows instead.
     """
     if not (what.endswith(".zip") or Path(what).is_file()):
         if rerun is not None:
@@ -215,6 +217,7 @@ def _content(bundle: Path, verification: "Verification") -> dict[str, Any]:
         "sweep": verification.sweep,
         "is_equal": not verification.differences,
         **{name: getattr(verification, name) for name in numbers},
+        "audit": [asdict(one) for one in verification.audit],
         "unmade": list(verification.unmade),
         "differences": [vars(difference) for difference in verification.differences],
         "versions": {name: {"written": written, "installed": here} for name, (written, here) in versions},
@@ -225,6 +228,11 @@ def _show_to_people(bundle: Path, v: "Verification") -> None:
     _say(f"{bundle}: {v.sweep}, {v.num_replicates:,} replicates; sha256 {_sha256(bundle)}")
     for name, (written, installed) in v.other_versions.items():
         _say(f"The bundle was written with {name} {written}; here {installed} is installed.")
+    if v.audit:
+        _say(f"Audit, as the bundle says: {summary_of(v.audit)}.")
+        for one in v.audit:
+            if one.finding.result == "finding":
+                _say(f"Finding: {one.sentence}")
     if not v.differences:
         by_manifest_alone = ", ".join(["page", "diffs", *v.unmade]) + " and provenance"
         _say(
