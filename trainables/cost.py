@@ -20,7 +20,16 @@ def causal_attention_macs(num_inputs: int, hidden_size: int, num_frames: int, co
 
     Frame t, counted from 0, sees min(t + 1, context_frames) frames.
     """
+    projections = num_frames * (3 * num_inputs * hidden_size + hidden_size * hidden_size)
+    return projections + 2 * hidden_size * _num_seen(num_frames, context_frames)
+
+
+def masked_attention_macs(hidden_size: int, num_frames: int, context_frames: int) -> int:
+    """Those of scores and sums that run, in a kernel that computes the full square, and are masked."""
+    return 2 * hidden_size * (num_frames**2 - _num_seen(num_frames, context_frames))
+
+
+def _num_seen(num_frames: int, context_frames: int) -> int:
     num_full = max(0, num_frames - context_frames)
     num_growing = num_frames - num_full
-    num_pairs = num_growing * (num_growing + 1) // 2 + num_full * context_frames
-    return num_frames * (3 * num_inputs * hidden_size + hidden_size * hidden_size) + 2 * hidden_size * num_pairs
+    return num_growing * (num_growing + 1) // 2 + num_full * context_frames

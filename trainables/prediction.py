@@ -40,12 +40,15 @@ class Prediction:
     Attributes:
         probabilities: of the K outputs at each place (T ... K); NaN at a place where nothing is asked.
         decisions: which way each place went, such as its network or number of updates (T ...).
-        macs: multiply-accumulates as the trainable counts them, of this example alone.
+        macs: multiply-accumulates as the trainable counts them, of this example alone; without them it is not checked
+            whether what is counted runs.
+        uncounted: those that run beyond them on purpose, such as the masked half of an attention.
     """
 
     probabilities: Any
     decisions: Any = None
     macs: float | None = None
+    uncounted: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Promises:
         carries: what is predicted of an example may use the examples before it in the list.
         draws: predictions are drawn, and what is drawn depends on an example's place in the list.
         same_start: every seed begins with the same weights, such as downloaded ones.
-        uncounted: what runs and is not counted on purpose, in a sentence; empty: nothing.
+        generated: training and test items are drawn alike, so that equal ones are chance.
     """
 
     causal: bool = True
@@ -66,7 +69,7 @@ class Promises:
     carries: bool = False
     draws: bool = False
     same_start: bool = False
-    uncounted: str = ""
+    generated: bool = False
 
 
 Predict = Callable[[Sequence[Example]], Sequence[Prediction]]

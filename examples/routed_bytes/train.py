@@ -17,6 +17,7 @@ from routed_bytes.byte_model import FrozenByteModel
 from routed_bytes.config import RoutedBytes
 from routed_bytes.model import RoutedTransformer
 from trainables import rng
+from trainables.cost import masked_attention_macs
 
 metrics = [
     Metric("bits_per_byte", "bit", "minimize", "of the test text, in sequences that know nothing of one another"),
@@ -149,8 +150,7 @@ def examples(config: RoutedBytes, part: str) -> list[Example]:
 
 def promises(config: RoutedBytes, evaluation: object) -> Promises:
     """A random controller draws by the place of a sequence in the test text."""
-    uncounted = "attention runs its full square, and the bytes up to each one alone are counted"
-    return Promises(draws=config.controller.kind == "random", uncounted=uncounted)
+    return Promises(draws=config.controller.kind == "random")
 
 
 def predict(
@@ -163,7 +163,8 @@ def predict(
         predicted = model.eval()(read, rng.generator(config.seed, "test"))
     chosen = predicted.chosen.permute(1, 2, 0)  # B T L
     shares, length = chosen.float().mean((1, 2)).tolist(), read.shape[1]
+    masked = config.model.num_layers * masked_attention_macs(config.model.width, length, config.model.context)
     return [
-        Prediction(logits.softmax(-1), big, length * cost.macs_per_token(config, share))
+        Prediction(logits.softmax(-1), big, length * cost.macs_per_token(config, share), masked)
         for logits, big, share in zip(predicted.logits, chosen, shares, strict=True)
     ]

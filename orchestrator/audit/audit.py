@@ -36,6 +36,8 @@ MOST_EXAMPLES: Final = 64
 """Test items of which some are changed."""
 
 NUM_EXAMPLES: Final = 4
+NUM_CROWD: Final = 12
+"""Examples behind them in a large batch."""
 
 FUNCTIONS: Final = {
     "predict": ("config", "checkpoint", "evaluation", "trial", "examples"),
@@ -126,13 +128,13 @@ def audit(
                 raise InputError(f"{condition.name!r} has no evaluation {evaluation!r}; there are {known}.")
             needed = kept.prerequisites(condition, sweep.seeds[0])
             of = partial(Audited, code_version=kept.replicate(condition, sweep.seeds[0], needed).work.code_version)
+            promised = _promises(trainable, config, next(iter(evaluations.values())))
             if (mark := kept.fingerprint(sweep.trainable, config)) not in seen:
                 seen.add(mark)
-                yield from (of(condition.name, "", finding) for finding in _of_data(trainable, config))
+                yield from (of(condition.name, "", finding) for finding in _of_data(trainable, config, promised))
             trained = _kept(study, kept, condition)
             trained = trained or _train(template, fresh, condition, sweep.seeds[0], folder / "first", tell)
             if number == 0:
-                promised = _promises(trainable, config, next(iter(evaluations.values())))
                 if trained.study is None:
                     again, other = (
                         _train(template, fresh, condition, seed, folder / name, tell)
@@ -149,11 +151,11 @@ def audit(
                     yield from (of(condition.name, name, finding) for finding in found)
 
 
-def _of_data(trainable: Trainable, config: Any) -> list[Finding]:
+def _of_data(trainable: Trainable, config: Any, promised: Promises) -> list[Finding]:
     if not hasattr(trainable.module, "examples"):
         why = f"{trainable.path} has no `examples(config, part)`"
         return [unchecked(check, why) for check in (data.COPIES, data.NEAR, data.GROUPS)]
-    return data.of_data(_examples(trainable, config, "train"), _examples(trainable, config, "test"))
+    return data.of_data(_examples(trainable, config, "train"), _examples(trainable, config, "test"), promised.generated)
 
 
 def _of_evaluation(trainable: Trainable, trained: _Trained, evaluation: Any, settings: Settings) -> list[Finding]:
@@ -175,7 +177,9 @@ def _of_evaluation(trainable: Trainable, trained: _Trained, evaluation: Any, set
         return predictions
 
     promised = _promises(trainable, trained.config, evaluation)
-    return interventions.of_predictions(predict, interventions.chosen(examples, NUM_EXAMPLES), promised)
+    few = interventions.chosen(examples, NUM_EXAMPLES)
+    crowd = interventions.chosen([one for one in examples if one not in few], NUM_CROWD)
+    return interventions.of_predictions(predict, few, promised, crowd)
 
 
 def _promises(trainable: Trainable, config: Any, evaluation: Any) -> Promises:
@@ -247,10 +251,10 @@ def _of_study(study: Study | None, condition: Condition, sweep: str) -> list[Fin
 
 
 def _state(work: Work) -> Any:
-    """What a checkpoint of torch holds; None of another kind, or where there is none."""
+    """What the first checkpoint holds, if it is one of torch."""
     import torch
 
-    path = ReplicateFolder(work.folder, {}).newest()
+    path = next(iter(ReplicateFolder(work.folder, {}).checkpoints().values()), None)
     if path is None or path.suffix == ".zip":
         return None
     try:

@@ -12,8 +12,11 @@ from trainables.errors import InputError, shown, text_of
 from trainables.importing import in_one_sentence
 from trainables.prediction import Example, Predict, Prediction, Promises
 
-RELATIVE, ABSOLUTE = 1e-3, 1e-6
+LEAST_RELATIVE, MOST_RELATIVE, ABSOLUTE = 1e-4, 1e-3, 1e-6
 """Probabilities that differ by less are equal: products of matrices of other shapes round in another order."""
+
+ROUNDING: Final = 32
+"""How many times as much as copies of an item differ from the item alone, within these limits, is still rounding."""
 
 MOST_OFF: Final = 1e-3
 """How far a sum of probabilities may be from 1."""
@@ -23,6 +26,10 @@ MOST_UNCOUNTED: Final = 0.01
 
 NUM_CHANGED: Final = 2
 """Examples that are changed, one after the other."""
+
+NUM_CUTS: Final = 8
+LEAST_CUT: Final = 8
+"""Shorter items are not cut."""
 
 REPEATED, SUMS, CAUSAL, BLIND, BATCH, COUNTED = (
     "repeats", "sums to 1", "prefix causality", "blind to targets", "batch and padding", "counted is executed",
@@ -34,8 +41,13 @@ Change = tuple[str, list[Example], dict[int, int | None]]
 """What was changed, all examples then, and which may not move: each up to a place, or (None) all of it."""
 
 
-def of_predictions(predict: Predict, examples: Sequence[Example], promises: Promises) -> list[Finding]:
+def of_predictions(
+    predict: Predict, examples: Sequence[Example], promises: Promises, crowd: Sequence[Example] = ()
+) -> list[Finding]:
     """All checks of predictions, on a few examples.
+
+    Args:
+        crowd: others that may be predicted behind them, in one large batch.
 
     Raises:
         InputError: if `predict` fails, or does not give what it must.
@@ -48,19 +60,19 @@ def of_predictions(predict: Predict, examples: Sequence[Example], promises: Prom
             return [unchecked(check, text_of(error.__cause__)) for check in CHECKS]
         raise
     sums = _sums(before, examples)
-    again = _first_moved(before, predict(examples), dict.fromkeys(range(len(examples))), examples)
+    again = _first_moved(before, predict(examples), dict.fromkeys(range(len(examples))), examples, MOST_RELATIVE)
     if again:
         moved = Finding(REPEATED, "finding", "nothing, predicted again", *again)
         why = "two predictions of the same differ"
         return [moved, sums, *(unchecked(check, why) for check in (CAUSAL, BLIND, BATCH, COUNTED))]
-    run = predict, before, examples
+    run = predict, before, examples, promises, _rounding(predict, examples, promises)
     return [
         Finding(REPEATED),
         sums,
-        _causality(*run, promises),
-        _blindness(*run, promises),
-        _batch(*run, promises),
-        _counted(predict, examples[0], promises),
+        _causality(*run),
+        _blindness(*run),
+        _batch(*run, crowd),
+        _counted(predict, examples[0]),
     ]
 
 
@@ -69,6 +81,23 @@ def chosen(examples: Sequence[Example], number: int) -> list[Example]:
     ranked = sorted(examples, key=lambda example: len(example.inputs))
     places = np.linspace(0, len(ranked) - 1, min(number, len(ranked))).round().astype(int)
     return [ranked[place] for place in places]
+
+
+def _rounding(predict: Predict, examples: list[Example], promises: Promises) -> float:
+    """The relative difference of probabilities that is rounding: by an item alone, and in a batch of its copies.
+
+    Whatever a model takes from a batch, of copies it takes what it takes of the item alone.
+    """
+    if promises.draws or promises.carries:  # then copies differ
+        return MOST_RELATIVE
+    most = 0.0
+    for example in examples:
+        copies = [replace(example, name=f"{example.name} {number}") for number in range(len(examples))]
+        (alone,), (copy, *_) = predict([example]), predict(copies)
+        if alone.probabilities.shape == copy.probabilities.shape:
+            apart = np.abs(alone.probabilities - copy.probabilities) / (alone.probabilities + ABSOLUTE / LEAST_RELATIVE)
+            most = max(most, float(np.nan_to_num(apart).max(initial=0)))
+    return min(max(ROUNDING * most, LEAST_RELATIVE), MOST_RELATIVE)
 
 
 def _sums(before: Sequence[Prediction], examples: Sequence[Example]) -> Finding:
@@ -87,7 +116,9 @@ def _sums(before: Sequence[Prediction], examples: Sequence[Example]) -> Finding:
     return Finding(SUMS)
 
 
-def _causality(predict: Predict, before: Sequence[Prediction], examples: list[Example], promises: Promises) -> Finding:
+def _causality(
+    predict: Predict, before: Sequence[Prediction], examples: list[Example], promises: Promises, rounding: float
+) -> Finding:
     if not promises.causal:
         return unchecked(CAUSAL, "it is not promised (causal=False)")
     fits = [i for i, p in enumerate(before) if len(p.probabilities) == len(examples[i].inputs) > 1]
@@ -102,10 +133,12 @@ def _causality(predict: Predict, before: Sequence[Prediction], examples: list[Ex
                     others[i] = replace(examples[i], inputs=inputs)
                     yield f"inputs of {examples[i].name} after {_place((cut,))} {how}", others, {i: cut}
 
-    return _answer(CAUSAL, predict, before, examples, changes())
+    return _answer(CAUSAL, predict, before, examples, changes(), rounding)
 
 
-def _blindness(predict: Predict, before: Sequence[Prediction], examples: list[Example], promises: Promises) -> Finding:
+def _blindness(
+    predict: Predict, before: Sequence[Prediction], examples: list[Example], promises: Promises, rounding: float
+) -> Finding:
     with_targets = [i for i, example in enumerate(examples) if example.targets is not None]
     if not with_targets:
         return unchecked(BLIND, "no example has targets")
@@ -121,7 +154,7 @@ def _blindness(predict: Predict, before: Sequence[Prediction], examples: list[Ex
                         others[i] = replace(examples[i], targets=targets)
                 yield f"targets of all examples {how}", others, dict.fromkeys(range(len(examples)))
 
-        return _answer(BLIND, predict, before, examples, all_changes())
+        return _answer(BLIND, predict, before, examples, all_changes(), rounding)
     fits = [i for i in with_targets if len(before[i].probabilities) == len(examples[i].targets)]
     if not fits:
         return unchecked(BLIND, "it adapts, and no example has a prediction for each of its targets")
@@ -134,21 +167,37 @@ def _blindness(predict: Predict, before: Sequence[Prediction], examples: list[Ex
                     others[i] = replace(examples[i], targets=targets)
                     yield f"targets of {examples[i].name} from {_place((cut,))} on {how}", others, {i: cut}
 
-    return _answer(BLIND, predict, before, examples, later_changes())
+    return _answer(BLIND, predict, before, examples, later_changes(), rounding)
 
 
-def _batch(predict: Predict, before: Sequence[Prediction], examples: list[Example], promises: Promises) -> Finding:
-    """An example alone, in another order, and beside others: with `draws` or `carries` only the last."""
+def _batch(
+    predict: Predict,
+    before: Sequence[Prediction],
+    examples: list[Example],
+    promises: Promises,
+    rounding: float,
+    crowd: Sequence[Example],
+) -> Finding:
+    """An example alone, cut short, in another order, among many, beside others: with `draws` or `carries` the last two.
+
+    Items that are all of one length are never padded, so that one is cut.
+    """
     if len(examples) < 2:
         return unchecked(BATCH, "there is one example")
+    same = dict.fromkeys(range(len(examples)))
     if not (promises.draws or promises.carries):
         for i, example in enumerate(examples):
-            if found := _first_moved([before[i]], predict([example]), {0: None}, [example]):
+            if found := _first_moved([before[i]], predict([example]), {0: None}, [example], rounding):
                 return Finding(BATCH, "finding", f"{example.name} alone, without {len(examples) - 1} others", *found)
         backwards = examples[::-1]
-        same = dict.fromkeys(range(len(examples)))
-        if found := _first_moved(before[::-1], predict(backwards), same, backwards):
+        if found := _first_moved(before[::-1], predict(backwards), same, backwards, rounding):
             return Finding(BATCH, "finding", "the order of the examples turned round", *found)
+        if (short := _cut_short(examples)) and (alone := _possible(predict, [short])):
+            beside = predict([short, *examples[1:]])
+            if found := _first_moved(alone, beside, {0: None}, [short], rounding):
+                return Finding(BATCH, "finding", f"{short.name} beside {len(examples) - 1} longer ones", *found)
+    if crowd and (found := _first_moved(before, predict([*examples, *crowd]), same, examples, rounding)):
+        return Finding(BATCH, "finding", f"{len(crowd)} more behind {len(examples)} examples", *found)
 
     def changes() -> Iterator[Change]:
         for i, example in enumerate(examples):
@@ -164,43 +213,70 @@ def _batch(predict: Predict, before: Sequence[Prediction], examples: list[Exampl
                 where = "behind" if promises.carries else "beside"
                 yield f"the {len(changed)} examples {where} {example.name} replaced", others, {i: None}
 
-    return _answer(BATCH, predict, before, examples, changes())
+    return _answer(BATCH, predict, before, examples, changes(), rounding)
 
 
-def _counted(predict: Predict, example: Example, promises: Promises) -> Finding:
+def _cut_short(examples: list[Example]) -> Example | None:
+    """The first example without its end, where all are of one length; its targets too, where there is one a place."""
+    first, lengths = examples[0], {len(example.inputs) for example in examples}
+    if len(lengths) > 1 or (length := lengths.pop()) < LEAST_CUT:
+        return None
+    end = length * 5 // 8
+    has_each = first.targets is not None and len(_array(first.targets)) == length
+    targets = first.targets[:end] if has_each else first.targets
+    return Example(f"{first.name}, cut to {end} places,", first.inputs[:end], targets, first.group)
+
+
+def _possible(predict: Predict, examples: list[Example]) -> Sequence[Prediction] | None:
+    """What is predicted; None of a model that takes items of one length alone."""
+    try:
+        return predict(examples)
+    except InputError:
+        return None
+
+
+def _counted(predict: Predict, example: Example) -> Finding:
     """Two copies against one: what runs once, whatever is predicted, falls out."""
     from trainables.conditional.macs import count_macs
 
-    counted, ran = [], []
+    counted, ran, masked = [], [], 0.0
     for batch in ([example], [example, replace(example, name=f"{example.name} again")]):
         with count_macs() as macs:
             predictions = predict(batch)
         if any(prediction.macs is None for prediction in predictions):
             return unchecked(COUNTED, "predictions have no `macs`")
         counted.append(sum(prediction.macs or 0.0 for prediction in predictions))
+        masked = predictions[0].uncounted
         ran.append(macs.total)
     said, did = counted[1] - counted[0], ran[1] - ran[0]
-    if abs(did - said) <= MOST_UNCOUNTED * max(said, 1):
+    if abs(did - masked - said) <= MOST_UNCOUNTED * max(said, 1):
         return Finding(COUNTED)
-    if promises.uncounted and did > said:
-        return unchecked(COUNTED, f"{promises.uncounted.rstrip('.')}: {did:,} ran and {said:,.0f} are counted")
     moved = f"multiply-accumulates: {did:,} ran and {said:,.0f} are counted"
     return Finding(COUNTED, "finding", f"{example.name} predicted once more", moved, float(did - said))
 
 
 def _answer(
-    check: str, predict: Predict, before: Sequence[Prediction], examples: list[Example], changes: Iterable[Change]
+    check: str,
+    predict: Predict,
+    before: Sequence[Prediction],
+    examples: list[Example],
+    changes: Iterable[Change],
+    rounding: float,
 ) -> Finding:
     is_any = False
     for changed, others, still in changes:
         is_any = True
-        if found := _first_moved(before, predict(others), still, examples):
+        if found := _first_moved(before, predict(others), still, examples, rounding):
             return Finding(check, "finding", changed, *found)
     return Finding(check) if is_any else unchecked(check, "all that could be changed is alike")
 
 
 def _first_moved(
-    before: Sequence[Prediction], after: Sequence[Prediction], still: dict[int, int | None], examples: list[Example]
+    before: Sequence[Prediction],
+    after: Sequence[Prediction],
+    still: dict[int, int | None],
+    examples: list[Example],
+    rounding: float,
 ) -> tuple[str, float] | None:
     """What moved first of what must stay, and by how much."""
     for i, last in still.items():
@@ -213,7 +289,7 @@ def _first_moved(
             if one.shape != other.shape:
                 return f"the shape of the {name} of {examples[i].name}", float(abs(one.size - other.size))
             apart = np.abs(one.astype(np.float64) - other.astype(np.float64))
-            bound = ABSOLUTE + RELATIVE * np.maximum(np.abs(one), np.abs(other)) if least else 0.0
+            bound = ABSOLUTE + rounding * np.maximum(np.abs(one), np.abs(other)) if least else 0.0
             is_moved = np.nan_to_num(apart) > bound
             if is_moved.any():
                 place = np.argwhere(is_moved)[0][:1].tolist()
@@ -223,7 +299,7 @@ def _first_moved(
 
 def _cuts(length: int) -> list[int]:
     """Places behind which, or from which on, something is changed."""
-    return sorted({length // 4, length // 2, max(0, length - 2)})
+    return sorted({*np.linspace(0, max(0, length - 2), NUM_CUTS).round().astype(int).tolist()})
 
 
 def _replacements(examples: Sequence[Example], i: int, start: int, name: str) -> list[tuple[str, Any]]:
@@ -234,6 +310,8 @@ def _replacements(examples: Sequence[Example], i: int, start: int, name: str) ->
         return []
     rest = values[start:]
     ways = {"turned round": rest[::-1], "all alike": np.broadcast_to(rest[:1], rest.shape)}
+    if np.issubdtype(values.dtype, np.floating):  # which moves what lies behind a threshold
+        ways["turned over and five times as large"] = -5 * rest
     donors = [_array(other) for e in (*examples[i + 1 :], *examples[:i]) if (other := getattr(e, name)) is not None]
     fitting = [donor for donor in donors if donor.ndim == values.ndim and donor.shape[1:] == values.shape[1:]]
     for donor in (donor for donor in fitting if len(donor)):

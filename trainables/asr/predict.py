@@ -2,20 +2,22 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from trainables import checkpoint, distributed
 from trainables.asr import cost
-from trainables.asr.config import AsrConfig, Evaluation
+from trainables.asr.config import AsrConfig, Evaluation, MaskedSelfAttention
 from trainables.asr.controller_fit import control, missing_fits, restored_fits
 from trainables.asr.data.batches import collate
 from trainables.asr.data.config import Onsets, Synthetic
 from trainables.asr.data.examples import Example as Utterance
 from trainables.asr.data.examples import load_examples
 from trainables.asr.data.splits import read_splits
-from trainables.asr.macs import part_macs
+from trainables.asr.macs import NUM_BLOCKS, part_macs
 from trainables.asr.recogniser import Recogniser, keyed_draws, load_ar
+from trainables.cost import masked_attention_macs
 from trainables.prediction import Example, Prediction, Promises
 from trainables.trial import Trial
 
@@ -23,10 +25,8 @@ from trainables.trial import Trial
 def examples(config: AsrConfig, part: str) -> list[Example]:
     """Utterances as frames with their phones and speakers.
 
-    None of made-up sounds is for training: all parts are drawn alike, and short ones are the same by chance.
+    A controller that looked at the phones would see them here too.
     """
-    if part == "train" and isinstance(config.data, Synthetic | Onsets):
-        return []
     loaded, splits = load_examples(config.data, config.ar.features), read_splits(config.data)
     chosen, utterances = (loaded.train, splits.train) if part == "train" else (loaded.test, splits.test)
     speakers = {utterance.identity: utterance.speaker for utterance in utterances}
@@ -35,8 +35,7 @@ def examples(config: AsrConfig, part: str) -> list[Example]:
 
 def promises(config: AsrConfig, evaluation: Evaluation) -> Promises:
     """Every recogniser reads frames to come: its layers are bidirectional, or convolve over both sides."""
-    uncounted = "masked attention runs its full square, and the context alone is counted"
-    return Promises(causal=False, uncounted=uncounted if config.ar.encoder.kind == "attention" else "")
+    return Promises(causal=False, generated=isinstance(config.data, Synthetic | Onsets))
 
 
 def predict(
@@ -50,7 +49,7 @@ def predict(
     fits = restored_fits(state)
     fits |= missing_fits(config, [evaluation.controller or config.controller], recogniser.ar, loaded, fits)
     working, parts = control(config, fits, evaluation), part_macs(config, len(loaded.labels))
-    utterances = [Utterance(e.name, torch.as_tensor(e.inputs)) for e in examples]
+    utterances = [Utterance(e.name, torch.as_tensor(e.inputs), _labels(e.targets)) for e in examples]
     batch = collate(utterances, distributed.device())
     draws = keyed_draws(batch, config.seed, evaluation.name)
     with torch.no_grad():
@@ -59,5 +58,18 @@ def predict(
     for row, length in enumerate(batch.num_frames.tolist()):
         used_big = (output.used_big[row, :length] > 0).cpu()
         macs = cost.utterance_macs(config, working.controller, parts, length, int(used_big.sum()))
-        made.append(Prediction(output.log_probs[row, :length].exp(), used_big, macs))
+        made.append(Prediction(output.log_probs[row, :length].exp(), used_big, macs, masked_macs(config, length)))
     return made
+
+
+def _labels(targets: Any) -> tuple[int, ...]:
+    return () if targets is None else tuple(torch.as_tensor(targets).tolist())
+
+
+def masked_macs(config: AsrConfig, num_frames: int) -> int:
+    """Those of the masked attention of the autoregressive model, which runs its full square."""
+    encoder, reads_features = config.ar.encoder, config.inputs == "ar_features"
+    if not isinstance(encoder, MaskedSelfAttention):
+        return 0
+    num_steps = num_frames + 1 if reads_features else num_frames
+    return NUM_BLOCKS * masked_attention_macs(config.ar.hidden_size, num_steps, encoder.context_frames)

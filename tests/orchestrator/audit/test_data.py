@@ -50,6 +50,27 @@ def test_a_near_duplicate_of_a_sound_is_found(change):
     assert results(train, test)[NEAR].moved == "1 of 9 test items have one, first near: train 7"
 
 
+def test_overlapping_windows_of_a_recording_are_found_and_shared_silence_is_not():
+    recording = DRAW.normal(size=(400, 5))
+    train = [Example(f"train {i}", recording[start : start + 50]) for i, start in enumerate(range(0, 200, 20))]
+    test = [Example("test 0", recording[110:160]), Example("test 1", recording[300:350])]
+    found = results(train, test)
+    assert [one.result for one in found.values()] == ["ok", "finding", "not checked"]
+    assert found[NEAR].moved.startswith("1 of 2 test items have one, first test 0")
+    quiet = np.zeros((40, 5))
+    train, test = (
+        [Example(f"{part} {i}", np.concatenate([quiet, DRAW.normal(size=(40, 5))])) for i in range(5)]
+        for part in ("train", "test")
+    )
+    assert findings(train, test) == []
+
+
+def test_of_what_is_drawn_alike_the_groups_alone_are_checked():
+    train, test = sounds(5, "train"), sounds(5, "test")
+    found = {one.check: one for one in of_data(train, [*test, train[0]], True)}
+    assert [found[check].result for check in (COPIES, NEAR, GROUPS)] == ["not checked", "not checked", "finding"]
+
+
 def test_a_near_duplicate_of_a_text_is_found():
     train, test = ([Example(f"{part} {i}", DRAW.integers(0, 50, 80)) for i in range(9)] for part in ("train", "test"))
     assert findings(train, test) == []

@@ -113,6 +113,16 @@ def median_threshold(x):
     return [routed(x[i], threshold) for i in range(len(x))]
 
 
+def centred(x):
+    x = x - 0.01 * x.mean((0, 1))
+    return [predicted(RECUR(x)[0][i]) for i in range(len(x))]
+
+
+def gate_peeks(x, _):
+    following = torch.cat([x[1:], x[:1]])
+    return predicted(plain(x), following[:, 0] > 1.2)
+
+
 def reads_targets(x, y):
     return predicted(plain(x) + nn.functional.one_hot(y, 8))
 
@@ -156,14 +166,15 @@ def scores(x, _):
     return Prediction(OUT(plain(x)))
 
 
-def masked(count):
+def masked(count, uncounted=lambda n, b: 0.0):
     """Both networks run on every place, though each place counts one."""
 
     def of_item(x, _):
         states = INTO(x)
         is_big = states[:, 0] > 0
         made = torch.where(is_big[:, None], BIG(states), states)
-        return predicted(made, is_big, count(len(x), int(is_big.sum())))
+        numbers = len(x), int(is_big.sum())
+        return replace(predicted(made, is_big, count(*numbers)), uncounted=uncounted(*numbers))
 
     return each(of_item)
 
@@ -196,7 +207,10 @@ LEAKS = {
     "softmax over time": (each(over_time), {"causal": False}, SUMS),
     "unnormalised scores": (each(scores), {}, SUMS),
     "masked execution that is not counted": (masked(needed), {}, COUNTED),
-    "more counted than runs": (masked(lambda n, b: 2 * all_of(n, b)), {"uncounted": "both run"}, COUNTED),
+    "more counted than runs": (masked(lambda n, b: 2 * all_of(n, b)), {}, COUNTED),
+    "more runs than is owned up to": (masked(needed, lambda n, b: 0.1 * n), {}, COUNTED),
+    "a hundredth of the batch's mean": (batched(centred), {"causal": False}, BATCH),
+    "only its gate sees the next place, at times": (each(gate_peeks), {}, CAUSAL),
 }  # fmt: skip
 
 
@@ -208,13 +222,46 @@ def test_a_planted_leak_is_found_by_the_check_that_is_for_it(name):
     assert found[check].changed and found[check].moved and found[check].by != 0
 
 
+def of_one_length(num):
+    draw = np.random.default_rng(2)
+    inputs = [draw.normal(size=(16, WIDTH)).astype(np.float32) for _ in range(num)]
+    return [Example(f"equal {i}", x, draw.integers(0, CLASSES, 16)) for i, x in enumerate(inputs)]
+
+
+def reads_backwards(x):
+    return [predicted(states) for states in RECUR(x.flip(1))[0].flip(1)]
+
+
+def test_padding_is_tested_where_all_items_are_of_one_length():
+    found = {
+        one.check: one for one in of_predictions(batched(reads_backwards), of_one_length(4), Promises(causal=False))
+    }
+    assert found[BATCH].changed == "equal 0, cut to 10 places, beside 3 longer ones"
+
+    def of_one_length_alone(examples):
+        assert {len(e.inputs) for e in examples} == {16}
+        return batched(lambda x: [predicted(RECUR(x)[0][i]) for i in range(len(x))])(examples)
+
+    assert all(one.result != "finding" for one in of_predictions(of_one_length_alone, of_one_length(4), Promises()))
+
+
+def test_what_only_large_batches_do_is_found():
+    def predict(examples):
+        return batched(normed_over_padding if len(examples) > 4 else lambda x: list(map(predicted, RECUR(x)[0])))(
+            examples
+        )
+
+    found = {one.check: one for one in of_predictions(predict, items(), Promises(causal=False), of_one_length(12))}
+    assert found[BATCH].changed == "12 more behind 4 examples"
+
+
 CLEAN = {
     "routed, causal": (each(lambda x, y: routed(x)), {}),
     "bidirectional that says so": (each(lambda x, y: predicted(BOTH(x[None])[0][0])), {"causal": False}),
     "adapts behind the score": (adapting(False), {"adapts": True}),
     "padded with care": (batched(lambda x: [predicted(RECUR(x)[0][i]) for i in range(len(x))]), {}),
     "counts all that runs": (masked(all_of), {}),
-    "says what it does not count": (masked(needed), {"uncounted": "Both networks run on every place."}),
+    "says what it does not count": (masked(needed, lambda n, b: all_of(n, b) - needed(n, b)), {}),
 }
 
 
