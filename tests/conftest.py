@@ -107,6 +107,24 @@ def tables_of_mlflow_are_made_once() -> None:
     utils._initialize_tables = copied
 
 
+@pytest.fixture(autouse=True, scope="session")
+def statements_are_compiled_once() -> None:
+    """SQLAlchemy compiles each statement anew for each SQLite store, which takes longer than to execute it."""
+    from sqlalchemy import Engine
+    from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+    from sqlalchemy.util import LRUCache
+
+    plain, compiled = Engine.__init__, LRUCache(5000)
+
+    def init(self: Engine, *arguments: Any, **named: Any) -> None:
+        plain(self, *arguments, **named)
+        self._compiled_cache = compiled
+
+    Engine.__init__ = init
+    SQLiteDialect_pysqlite.__hash__ = lambda self: hash(type(self))
+    SQLiteDialect_pysqlite.__eq__ = lambda self, other: type(self) is type(other)
+
+
 @pytest.fixture(autouse=True)
 def modules_of_no_other_test(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
