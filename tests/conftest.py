@@ -27,6 +27,7 @@ import torch
 
 from orchestrator.environment.settings import Settings
 from tests.shapes import check_shapes, num_calls
+from trainables import config
 from trainables.errors import InputError
 from trainables.secret import declared_names, known_values
 
@@ -146,9 +147,10 @@ def seeded() -> None:
 
 
 @pytest.fixture(autouse=True)
-def secrets_of_no_other_test(monkeypatch: pytest.MonkeyPatch) -> None:
+def secrets_of_no_other_test() -> None:
     """What one test declares as a secret is an ordinary word in others."""
-    monkeypatch.setattr("trainables.config._secret_fields", {})
+    for kind in [kind for kind, names in config._secret_fields.items() if names]:
+        del config._secret_fields[kind]
     declared_names.clear()
     known_values.clear()
 
