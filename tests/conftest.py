@@ -132,9 +132,9 @@ def modules_of_no_other_test(
 ) -> Iterator[None]:
     """The folder of a file with a sweep is searched for modules, and the file is one; not after its test."""
     monkeypatch.setattr(sys, "path", [*sys.path])
-    before = set(sys.modules)
+    before = sys.modules.copy()
     yield
-    for name in set(sys.modules) - before:
+    for name in [name for name in sys.modules if name not in before]:
         if Path(getattr(sys.modules[name], "__file__", None) or "/").is_relative_to(tmp_path_factory.getbasetemp()):
             del sys.modules[name]
 
@@ -142,7 +142,9 @@ def modules_of_no_other_test(
 @pytest.fixture(autouse=True)
 def seeded() -> None:
     """Every test draws the same numbers and has its first shapes checked, whatever ran before it."""
-    torch.manual_seed(0)
+    if torch.cuda.device_count():
+        torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)  # which is all there is on a CPU; `torch.manual_seed` also formats the stack
     num_calls.clear()
 
 
