@@ -195,6 +195,7 @@ def test_a_prerequisite_whose_product_is_damaged_is_made_again(bucket, monkeypat
     assert (again.key, again.get()["Body"].read()) == (product.key, good)
 
 
+@pytest.mark.slow
 def test_results_are_put_away_brought_back_and_renamed_where_journals_are_in_a_bucket(bucket, monkeypatch):
     sweep = tiny({"a": {}, "b": {"x": 0.25}})
     run_quietly(sweep)

@@ -249,6 +249,7 @@ def test_names_in_a_notebook_are_text():
     assert "<script" not in shown and "&lt;script&gt;" in shown
 
 
+@pytest.mark.slow
 def test_figures_for_a_paper_keep_text_as_text_and_have_the_size_of_a_column(place):
     for condition in ("width=4", "width=8", "width=16"):
         train("--condition", condition)
