@@ -1,6 +1,7 @@
 """What a study says, in sentences."""
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
@@ -8,6 +9,7 @@ from typing import Final
 from orchestrator.pareto.membership import Membership
 from orchestrator.published.verdict import Finding
 from orchestrator.report.answers import Answers
+from orchestrator.report.audit_table import audit_sentences
 from orchestrator.report.comparison_table import difference_decimals
 from orchestrator.report.condition_table import front_objectives, missing_conditions
 from orchestrator.report.front_table import volume_sentences
@@ -17,6 +19,7 @@ from orchestrator.results.comparison import Comparison, is_not_worse
 from orchestrator.results.points import Point
 from orchestrator.results.provenance import StudyProvenance
 from orchestrator.results.question import Question
+from search_spaces.size import arguments
 
 MAX_NAMED: Final = 5
 MAX_COMPARED: Final = 3
@@ -25,6 +28,12 @@ MAX_COMPARED: Final = 3
 def summary_sentences(answers: Answers) -> tuple[str, ...]:
     """What is on the front and how sure that is, what differs from the reference, what becomes of the claims."""
     found = [*confirmation_sentences(answers.question, answers.front.points), *_front(answers), *_comparisons(answers)]
+    is_search = not answers.question.configs and any(one.key for one in answers.study.replicates)
+    if is_search and len(answers.front.points) > 1:
+        found.append(
+            "The seeds that measured the best of many also chose it, which flatters it: `ponderay run "
+            f"{shlex.join(arguments(answers.question.sweep))} --confirm` measures the front on fresh seeds."
+        )
     if answers.verdicts:
         counts = Counter(verdict.finding for verdict in answers.verdicts)
         parts = (f"{counts[finding]} {finding.value}" for finding in Finding if counts[finding])
@@ -36,7 +45,15 @@ def warning_sentences(answers: Answers, provenance: StudyProvenance) -> tuple[st
     """What a reader must know before believing the rest; each once."""
     points = answers.front.points if answers.study.validations.curves else ()
     improving = training_sentences(answers.study, [point.name for point in points]) if points else ()
-    found = (*_gaps(answers), *improving, *_mixtures(answers, provenance), *answers.front.notes, *_doubts(answers))
+    audit = audit_sentences(answers.study)
+    found = (
+        *audit,
+        *_gaps(answers),
+        *improving,
+        *_mixtures(answers, provenance),
+        *answers.front.notes,
+        *_doubts(answers),
+    )
     return tuple(dict.fromkeys(sentence for sentence in found if sentence))
 
 
