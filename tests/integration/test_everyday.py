@@ -270,8 +270,7 @@ def drawn_twice(*arguments):
     """The file of a figure: equal figures are equal files."""
     contents = []
     for _ in range(2):
-        (line,) = command(*arguments).splitlines()
-        contents.append(Path(line.removeprefix("Figure: ")).read_bytes())
+        contents.append(Path(command(*arguments).removeprefix("Figure: ").removesuffix("\n")).read_bytes())
     assert contents[0] == contents[1]
     return contents[0]
 
