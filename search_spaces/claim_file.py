@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -65,7 +66,22 @@ def read(file: Path, sweep: str) -> tuple[Claim, ...]:
     Raises:
         InputError: at the first thing that is wrong, with its entry and field.
     """
-    content = _parsed(file)
+    if not file.is_absolute():
+        raise InputError(
+            f"A file of claims must be named by an absolute path, but got {str(file)!r}; "
+            f"write str(Path(__file__).with_name({file.name!r}))."
+        )
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise InputError(f"The file of claims {file} cannot be read: {error.strerror}.") from None
+    claims = _claims(file, content, "")
+    return claims if all(claim.sweeps != ("",) for claim in claims) else _claims(file, content, sweep)
+
+
+@lru_cache(maxsize=64)  # those of a family take a tenth of a second, and each of its sweeps asks for them
+def _claims(file: Path, source: bytes, sweep: str) -> tuple[Claim, ...]:
+    content = _parsed(file, source)
     settings = {"": OWN_SETTING} | {name: _setting(file, name, content.setting) for name in content.setting}
     claims: dict[str, Claim] = {}
     for name, kind, fields in filled_entries(file, content):
@@ -119,16 +135,9 @@ def _common(file: Path, name: str, entry: Claimed, source: str, settings: Mappin
     return _Common(entry.id or own_id, entry.sweeps or (sweep,), given, settings[entry.setting])
 
 
-def _parsed(file: Path) -> ClaimFile:
-    if not file.is_absolute():
-        raise InputError(
-            f"A file of claims must be named by an absolute path, but got {str(file)!r}; "
-            f"write str(Path(__file__).with_name({file.name!r}))."
-        )
+def _parsed(file: Path, source: bytes) -> ClaimFile:
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"The file of claims {file} cannot be read: {error.strerror}.") from None
+        content = tomllib.loads(source.decode())
     except ValueError as error:
         raise InputError(f"{file} must be TOML, but: {error}.") from None
     # A strict entry takes tuples, where TOML has arrays.

@@ -7,6 +7,7 @@ An entry point in the group `ponderay.sweeps` names a sweep, a function that bui
 import inspect
 import sys
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, Final
 
+from search_spaces.declaration import check_declaration
 from search_spaces.known_names import known_names
 from search_spaces.size import Size, plain_name, size_of, sized_name
 from search_spaces.sweep import Sweep, SweepFunction
@@ -125,7 +127,7 @@ def others() -> list[Listed]:
 
 def installed_sweeps() -> list[Listed]:
     """The sweeps that Ponderay ships, and the names alone of other packages' entry points."""
-    return [Listed(name, function("full")) for name, function in sweep_functions().items()] + others()
+    return [Listed(name, _built_once(function, "full")) for name, function in sweep_functions().items()] + others()
 
 
 def _of_entry(entry: EntryPoint) -> list[Listed]:
@@ -216,7 +218,9 @@ def _built(declared: Any, place: str, size: Size) -> Sweep:
     elif callable(declared):
         with in_one_sentence(f"The sweep {place} cannot be built"):
             takes_size = bool(inspect.signature(declared).parameters)
-            sweep = declared(size) if takes_size else declared()
+            arguments = (size,) if takes_size else ()
+            is_shipped = str(getattr(declared, "func", declared).__module__).startswith("search_spaces.")
+            sweep = _built_once(declared, *arguments) if is_shipped else declared(*arguments)
     else:
         raise InputError(f"{place} must be a Sweep, or a function that returns one, but it is {shown(declared)}.")
     if not isinstance(sweep, Sweep):
@@ -227,7 +231,17 @@ def _built(declared: Any, place: str, size: Size) -> Sweep:
         raise InputError(
             f"{place}: a sweep's name must not end in .smoke, which its small size gets, but got {sweep.name!r}."
         )
-    return replace(sweep, declared_at=place, name=sized_name(sweep.name, size))
+    named = copy(sweep)  # `replace` would check all its conditions again
+    object.__setattr__(named, "declared_at", place)
+    object.__setattr__(named, "name", sized_name(sweep.name, size))
+    check_declaration(named)
+    return named
+
+
+@cache
+def _built_once(function: Any, *size: Size) -> Any:
+    """What Ponderay ships is the same each time, and to check a sweep takes up to a tenth of a second."""
+    return function(*size)
 
 
 def _module(where: str) -> ModuleType:

@@ -27,6 +27,7 @@ import torch
 
 from orchestrator.environment.settings import Settings
 from tests.shapes import check_shapes, num_calls
+from trainables import config
 from trainables.errors import InputError
 from trainables.secret import declared_names, known_values
 
@@ -107,15 +108,33 @@ def tables_of_mlflow_are_made_once() -> None:
     utils._initialize_tables = copied
 
 
+@pytest.fixture(autouse=True, scope="session")
+def statements_are_compiled_once() -> None:
+    """SQLAlchemy compiles each statement anew for each SQLite store, which takes longer than to execute it."""
+    from sqlalchemy import Engine
+    from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+    from sqlalchemy.util import LRUCache
+
+    plain, compiled = Engine.__init__, LRUCache(5000)
+
+    def init(self: Engine, *arguments: Any, **named: Any) -> None:
+        plain(self, *arguments, **named)
+        self._compiled_cache = compiled
+
+    Engine.__init__ = init
+    SQLiteDialect_pysqlite.__hash__ = lambda self: hash(type(self))
+    SQLiteDialect_pysqlite.__eq__ = lambda self, other: type(self) is type(other)
+
+
 @pytest.fixture(autouse=True)
 def modules_of_no_other_test(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[None]:
     """The folder of a file with a sweep is searched for modules, and the file is one; not after its test."""
     monkeypatch.setattr(sys, "path", [*sys.path])
-    before = set(sys.modules)
+    before = sys.modules.copy()
     yield
-    for name in set(sys.modules) - before:
+    for name in [name for name in sys.modules if name not in before]:
         if Path(getattr(sys.modules[name], "__file__", None) or "/").is_relative_to(tmp_path_factory.getbasetemp()):
             del sys.modules[name]
 
@@ -123,14 +142,17 @@ def modules_of_no_other_test(
 @pytest.fixture(autouse=True)
 def seeded() -> None:
     """Every test draws the same numbers and has its first shapes checked, whatever ran before it."""
-    torch.manual_seed(0)
+    if torch.cuda.device_count():
+        torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)  # which is all there is on a CPU; `torch.manual_seed` also formats the stack
     num_calls.clear()
 
 
 @pytest.fixture(autouse=True)
-def secrets_of_no_other_test(monkeypatch: pytest.MonkeyPatch) -> None:
+def secrets_of_no_other_test() -> None:
     """What one test declares as a secret is an ordinary word in others."""
-    monkeypatch.setattr("trainables.config._secret_fields", {})
+    for kind in [kind for kind, names in config._secret_fields.items() if names]:
+        del config._secret_fields[kind]
     declared_names.clear()
     known_values.clear()
 

@@ -186,7 +186,14 @@ def test_every_command_and_setting_is_documented():
     assert set(NAMES) <= set(SPAN.findall(text))
 
 
-@pytest.mark.parametrize("document", CURRENT, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "document",
+    [
+        # its blocks are the files that `test_own_model.py` runs to the end
+        pytest.param(path, id=path.name, marks=[pytest.mark.slow, pytest.mark.long] * (path.name == "own-model.md"))
+        for path in CURRENT
+    ],
+)
 def test_examples_in_python_hold_until_they_run_something(document):
     for block in blocks(document, "python"):
         before = itertools.takewhile(lambda node: not RUNS.search(ast.unparse(node)), ast.parse(block).body)

@@ -16,6 +16,9 @@ SHARED_RAY: Final = frozenset(
 )
 """Files with tests on the session's one Ray."""
 
+SHARED_SERVER: Final = frozenset(f"tests/integration/{name}.py" for name in ("test_study_copy", "test_tracking_server"))
+"""Files whose quick tests use the session's one tracking server, which takes ten seconds to start."""
+
 OWN_RAYS: Final = (
     frozenset(
         f"tests/{name}.py"
@@ -51,6 +54,8 @@ class FilesToWorkers(LoadScopeScheduling):
             return "machines"  # made of namespaces, one lot at a time, beside the one Ray of the others
         if file in SHARED_RAY:
             return "Ray"
+        if file in SHARED_SERVER:
+            return "server"
         return next((f"Ray of its own, lot {n}" for n, lot in enumerate(OWN_RAYS) if file in lot), file)
 
 

@@ -158,11 +158,16 @@ def _least_n(is_enough: Callable[[Floats], NDArray[np.bool_]], shape: tuple[int,
     """The least n from 2 to `MOST_SEEDS` that is enough, by doubling, then halving; NaN where none is."""
     low, high = np.full(shape, 1.0), np.full(shape, np.nan)
     for n in sorted({*DOUBLED, *FEW}) if design.fixed_error else DOUBLED:
+        if not np.isnan(high).any():
+            break
         enough = np.isnan(high) & is_enough(np.full(shape, float(n)))
         high = np.where(enough, n, high)
         low = np.where(np.isnan(high), n, low)
     for _ in range(MOST_SEEDS.bit_length() - 1):
         middle = np.floor((low + np.nan_to_num(high, nan=MOST_SEEDS)) / 2)
-        is_open, enough = middle > low, is_enough(np.maximum(middle, 2.0))
+        is_open = middle > low
+        if not is_open.any():
+            break
+        enough = is_enough(np.maximum(middle, 2.0))
         low, high = np.where(is_open & ~enough, middle, low), np.where(is_open & enough, middle, high)
     return high

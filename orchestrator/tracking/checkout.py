@@ -11,6 +11,7 @@ import tarfile
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
+from typing import Final
 
 from orchestrator.environment.excluded_files import git_excludes
 from orchestrator.worker.code_version import INSTALLED
@@ -78,11 +79,15 @@ def to_bring(folder: Path | None = None) -> dict[str, str]:
     return {f"{BROUGHT}/commit": git_commit(folder), f"{BROUGHT}/diff": git_diff(folder)}
 
 
+distributions: Final = cache(packages_distributions)
+"""The installed packages by the modules they bring; to read the list of files of each takes half a second."""
+
+
 @cache
 def package_versions(trainable: str = "") -> str:
     """`name==version` of what results depend on, the trainable's own package included, and Python's."""
     found, own = [f"python=={platform.python_version()}"], trainable.partition(".")[0]
-    others = packages_distributions().get(own, []) if own and own != SHARED else []
+    others = distributions().get(own, []) if own and own != SHARED else []
     for name in dict.fromkeys([*PACKAGES, *others]):
         try:
             found.append(f"{name}=={version(name)}")

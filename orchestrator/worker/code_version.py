@@ -6,6 +6,7 @@ import pkgutil
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from importlib.machinery import ModuleSpec
 from importlib.util import resolve_name
 from pathlib import Path
@@ -176,17 +177,20 @@ def _imports(spec: ModuleSpec, source: bytes) -> Iterator[str]:
             yield from _imports_from(statement, package)
 
 
-def _import_statements(source: bytes) -> Iterator[ast.Import | ast.ImportFrom]:
+@lru_cache(maxsize=1000)  # a process asks for the same files again and again, and parsing them takes most of the time
+def _import_statements(source: bytes) -> list[ast.Import | ast.ImportFrom]:
     try:
         waiting: list[ast.AST] = [ast.parse(source)]
     except (SyntaxError, ValueError):  # its import says what is wrong; until then its bytes count
-        return
+        return []
+    statements = []
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Import | ast.ImportFrom):
-            yield node
+            statements.append(node)
         for block in BLOCKS:
             waiting += getattr(node, block, ())
+    return statements
 
 
 def _imports_from(statement: ast.ImportFrom, package: str) -> Iterator[str]:

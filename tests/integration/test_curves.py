@@ -13,11 +13,9 @@ from orchestrator.environment.settings import read_settings
 from orchestrator.journal.curve_file import CURVE_FILE
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.tracking import curves
-from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.curves import load_curves, load_mean_curves
 from orchestrator.tracking.load import load_study
 from tests.integration.sweeps import run_quietly, tiny
-from tests.servers import Server
 from trainables.errors import InputError
 
 CONDITIONS = {"b": {"x": 0.25}, "a": {}}
@@ -40,13 +38,18 @@ def found(study):
     return load_curves(study.sweep, study.replicates, read_settings())
 
 
-def test_the_file_has_what_each_replicate_reported_by_its_journal(study, monkeypatch):
-    only_by(monkeypatch)
-    kept = found(study)
+def test_the_file_has_what_each_replicate_reported_and_without_it_mlflows_runs(study, monkeypatch):
+    with monkeypatch.context() as patch:
+        only_by(patch)
+        kept = found(study)
     for one in study.replicates:
         records = ReplicateFolder(FOLDER / one.key, {}).records()
         steps = {r["step"]: r["metrics"]["total"] for r in records if r["kind"] == "metrics"}
         assert len(steps) == 4 and kept[f"{one.condition} seed {one.seed}"].curves["total"] == steps
+    means = load_mean_curves(study, ["a", "b"], read_settings())
+    shutil.rmtree(FOLDER)
+    assert found(study) == kept
+    assert load_mean_curves(study, ["a", "b"], read_settings()) == means and len(means) == 4
 
 
 def test_what_the_file_lacks_is_made_of_the_journals_and_written_by_the_next_driver(study, monkeypatch):
@@ -71,14 +74,6 @@ def test_what_the_file_lacks_is_made_of_the_journals_and_written_by_the_next_dri
             assert found(study) == whole, what
 
 
-def test_without_file_and_journals_mlflows_runs_have_them(study):
-    means = load_mean_curves(study, ["a", "b"], read_settings())
-    whole = found(study)
-    shutil.rmtree(FOLDER)
-    assert found(study) == whole
-    assert load_mean_curves(study, ["a", "b"], read_settings()) == means and len(means) == 4
-
-
 def test_a_driver_that_finds_all_done_adds_nothing(study):
     before = (FOLDER / CURVE_FILE).read_bytes()
     run_quietly(tiny(CONDITIONS, seeds=(1, 2, 3)))
@@ -94,7 +89,7 @@ def test_a_file_that_cannot_be_written_stops_nobody(workplace):
     assert len(found(load_study("tiny.sweep"))) == 4
 
 
-def test_a_notebook_asks_by_metric_and_condition(study):
+def test_a_notebook_asks_by_metric_and_condition_and_imports_neither_mlflow_nor_ray(study):
     every = notebook.curves(study)
     assert {(one.condition, one.seed) for one in every} == {(name, seed) for name in "ab" for seed in (1, 2)}
     of_a = notebook.curves("tiny.sweep", "total", "a")
@@ -104,9 +99,6 @@ def test_a_notebook_asks_by_metric_and_condition(study):
         notebook.curves(study, "totla")
     with pytest.raises(InputError, match="has no results of the condition 'nothing'"):
         notebook.curves(study, "total", "nothing")
-
-
-def test_reading_them_imports_neither_mlflow_nor_ray(study):
     code = (
         "import sys; from orchestrator.notebook import curves; assert len(curves('tiny.sweep', 'total')) == 4; "
         "print(*{'mlflow', 'ray', 'torch', 'pandas'} & set(sys.modules))"
@@ -114,20 +106,3 @@ def test_reading_them_imports_neither_mlflow_nor_ray(study):
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stdout.split() == []
-
-
-def test_a_laptop_with_nothing_but_the_servers_address_reads_the_copy_and_without_it_the_runs(
-    client: Server, monkeypatch
-):
-    run_quietly(tiny(CONDITIONS, name="tiny.copied"))
-    whole = found(load_study("tiny.copied"))
-    monkeypatch.setenv("PONDERAY_RUNS", "laptop")
-    study = load_study("tiny.copied")
-    with monkeypatch.context() as patch:
-        only_by(patch, "_of_copy")
-        assert found(study) == whole
-    tracking = Tracking(read_settings())
-    (folder := Path("copies")).mkdir()
-    (folder / "curves.jsonl.gz").write_bytes(b"half of it")
-    tracking.store_copy("tiny.copied", folder, {})
-    assert found(study) == whole

@@ -21,7 +21,7 @@ def numbers(study) -> dict[str, int]:
     return {name: len(study.of(name)) for name in study.conditions}
 
 
-def test_only_undecided_conditions_get_more_seeds_and_a_second_run_none(workplace):
+def test_only_undecided_conditions_get_more_seeds_and_go_on_where_a_driver_was_stopped(workplace):
     run_quietly(by_need())
     study = Tracking(read_settings()).read_study("tiny.sweep")
     assert numbers(study)["near"] == numbers(study)["low"] == 7
@@ -36,18 +36,14 @@ def test_only_undecided_conditions_get_more_seeds_and_a_second_run_none(workplac
     before = starts()
     run_quietly(by_need())
     assert starts() == before
-
-
-def test_seeds_by_need_go_on_where_a_driver_was_stopped(workplace):
-    run_quietly(by_need(name="tiny.whole"))
-    first = by_need()
-    run_quietly(first.only("near", 1))
-    run_quietly(first.only("far", 2))
-    run_quietly(first)
-    whole, found = (Tracking(read_settings()).read_study(name) for name in ("tiny.whole", "tiny.sweep"))
-    assert numbers(found) == numbers(whole)
-    for name in whole.conditions:
-        assert found.values(name, "error@plain") == whole.values(name, "error@plain")
+    stopped = by_need(name="tiny.stopped")
+    run_quietly(stopped.only("near", 1))
+    run_quietly(stopped.only("far", 2))
+    run_quietly(stopped)
+    found = Tracking(read_settings()).read_study("tiny.stopped")
+    assert numbers(found) == numbers(study)
+    for name in study.conditions:
+        assert found.values(name, "error@plain") == study.values(name, "error@plain")
 
 
 def drawn(search: Search, **changes):

@@ -11,9 +11,11 @@ import pytest
 
 from orchestrator.environment.settings import read_settings
 from orchestrator.tracking.client import Tracking
+from orchestrator.tracking.curves import load_curves
 from orchestrator.tracking.load import load_directions, load_holder, load_study, open_tracking
 from orchestrator.tracking.study_copy import read_copy
 from tests.integration.sweeps import run_quietly, tiny
+from tests.integration.test_curves import only_by
 from tests.servers import Server
 from trainables.errors import DataWarning, InputError
 
@@ -34,14 +36,23 @@ def read_no_runs(monkeypatch):
 
 
 def test_a_laptop_with_nothing_but_the_servers_address_reads_the_copy(client: Server, monkeypatch, request):
+    """Curves come from the copy as well, and from the runs where it is damaged."""
     sweep = tiny(CONDITIONS, name="tiny.copied")
     run_quietly(sweep)
     study = load_study(sweep.name)
+    curves = load_curves(sweep.name, study.replicates, read_settings())
     monkeypatch.setenv("PONDERAY_RUNS", "laptop")
     request.getfixturevalue("read_no_runs")
     found = load_study(sweep.name)
     assert (found, found.configs, found.origins) == (study, study.configs, study.origins)
     assert len(found.replicates) == 4 and found.origins
+    with monkeypatch.context() as patch:
+        only_by(patch, "_of_copy")
+        assert load_curves(sweep.name, found.replicates, read_settings()) == curves
+    (folder := Path("copies")).mkdir()
+    (folder / "curves.jsonl.gz").write_bytes(b"half of it")
+    Tracking(read_settings()).store_copy(sweep.name, folder, {})
+    assert load_curves(sweep.name, found.replicates, read_settings()) == curves
 
 
 def test_the_last_driver_counts_wherever_it_ran(client: Server, monkeypatch):

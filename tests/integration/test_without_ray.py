@@ -176,6 +176,7 @@ def test_sweeps_started_together_pretrain_once(workplace):
     assert len(starts()) == 1 + 2 * 4
 
 
+@pytest.mark.slow
 def test_a_second_driver_of_the_same_sweep_is_refused_by_the_name_of_the_first(workplace):
     process = driver("tiny.sweep", "0.5", "1")
     until(starts)

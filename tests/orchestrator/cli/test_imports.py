@@ -80,6 +80,7 @@ def test_what_would_run_is_said_and_planned_without_an_engine(workplace):
     assert loaded_by_all(*said, *(["plan", sweep] for sweep in planned)).isdisjoint(ENGINES | {"matplotlib", "pandas"})
 
 
+@pytest.mark.slow
 def test_a_study_in_a_local_store_is_read_without_an_engine_and_reported_with_mlflow_alone_which_stores_it(workplace):
     (workplace / "runs").mkdir()
     drive(tiny({"a": {}, "b": {"x": 0.75}}), new_settings(workplace / "runs"))

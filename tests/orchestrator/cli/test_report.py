@@ -355,6 +355,7 @@ def test_conditions_that_were_run_with_other_settings_are_asked_for_as_they_were
     assert other["comparisons"] == []
 
 
+@pytest.mark.slow
 def test_replicates_of_another_machine_are_reported_with_ours(stored, monkeypatch, tmp_path):
     there, joined = tmp_path / "there.zip", tmp_path / "joined.zip"
     assert call("report", "asr.demo", "--bundle", there).exit_code == 0

@@ -72,12 +72,14 @@ def assert_same_states(one: Path, two: Path) -> None:
     assert first["state"].abs().amax((0, 1, 3)).min() > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_two_processes_do_what_one_does(folders, name):
     assert_same_reports(folders, name)
     assert_same_states(*(folder / f"{name}0/2.pt" for folder in folders))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GONE_ON)
 def test_two_processes_go_on_where_one_was_interrupted(folders, name):
     assert_same_states(folders[0] / f"{name}0/2.pt", folders[1] / f"{name}_resumed0/2.pt")
