@@ -36,7 +36,7 @@ from tests.cluster.scenario import (
     wait,
 )
 
-CONDITIONS: Final = ("surprisal", "random", "always_small")
+CONDITIONS: Final = ("surprisal", "random")
 SPEECH: Final = ("asr.demo", "--smoke", "--set", "training.num_epochs=4")
 SEEDS: Final = ("--seeds", "5", *(word for name in CONDITIONS for word in ("--condition", name)))
 SIZE: Final = (*SEEDS, "--resource", "num_workers=1")

@@ -74,7 +74,7 @@ FORGETS_AND_KEEPS = KEEPS.replace("rng.setstate(", "tuple(")
     ids=["forgets its random stream and keeps a file", "noisy"],
 )
 def test_a_replicate_is_tried_again_and_behind_another_and_killed_and_resumed(tmp_path, source, said):
-    """One whose digits are the same is checked in the page about models of one's own, and in the examples."""
+    """One whose digits are the same is checked in the page about models of one's own."""
     found = ponderay(write(tmp_path, source), "check", "toy.py:toy")
     assert found.returncode == 1 and all(text in found.stdout for text in said), found
     assert "contract ok: toy, 2 conditions" in found.stdout
