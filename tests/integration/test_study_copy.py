@@ -105,5 +105,5 @@ def test_front_and_comparison_are_the_same_from_folder_copy_and_runs_and_of_a_si
     assert here == copied == answers("laptop")
     monkeypatch.setenv("PONDERAY_TRACKING_URI", "http://127.0.0.1:9")
     assert answers("runs") == here
-    (line,) = (one for one in said if one.startswith("ponderay: "))
+    (line,) = {one for one in said if one.startswith("ponderay: ")}  # of each command
     assert "The tracking store http://127.0.0.1:9 cannot be opened: Connection refused; the answer is as of" in line
