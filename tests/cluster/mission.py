@@ -2,10 +2,11 @@
 
     python -m tests.cluster.mission FOLDER
 
-`ray up`; a speech sweep of five seeds in Ray Train workers, what it is compared with and a sweep that Optuna searches are
-submitted. In the first the head loses its power and comes up again. A laptop that knows the tracking server alone gets front, comparison and report, and
-a browser shows conditions and figures. All is equal to a run on one machine. Prints a line for each thing that was
-seen to hold. On the way nobody without token or password gets in, and neither is in any file.
+`ray up`; a speech sweep of five seeds in Ray Train workers, another condition beside it, and one that Optuna searches
+are submitted. In the first the head loses its power and comes up again. A laptop that knows the tracking server alone
+gets front, comparison and report, and a browser shows conditions and figures. All is equal to a run on one machine.
+Prints a line for each thing that was seen to hold. On the way nobody without token or password gets in, and neither is
+in any file.
 """
 
 import csv
