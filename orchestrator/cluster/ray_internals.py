@@ -162,6 +162,7 @@ def trainer(has_process_group: bool) -> type[Any]:
 
     class Trainer(Plain):
         def _create_default_callbacks(self) -> list[Any]:
-            return [one for one in super()._create_default_callbacks() if type(one).__name__ != "DatasetsCallback"]
+            callbacks = super()._create_default_callbacks()  # type: ignore[misc]
+            return [one for one in callbacks if type(one).__name__ != "DatasetsCallback"]
 
     return Trainer

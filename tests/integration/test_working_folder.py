@@ -73,17 +73,17 @@ def values_recorded(lab: Path) -> list[float]:
 
 @pytest.mark.slow
 def test_relative_paths_begin_where_the_command_was_given(lab, monkeypatch):
-    """In `check` and `train`; under Ray in a trial and in a worker of Train, which also has the user's own store.
+    """In `check`; under Ray in a trial and in a worker of Train, which also have the user's own store.
 
     Both know the cluster that was made for them, so that whatever they start joins no other, and have one thread.
     """
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///mine.db")
     assert "resumed" in said(ponderay(lab, "check", "relative_sweep.py:relative"))
-    tried, recorded = len((lab / "log.csv").read_text().splitlines()), values_recorded(lab)
-    assert tried >= 3 and recorded  # fewer than tried: `check` kills replicates, also between the two
+    tried = len((lab / "log.csv").read_text().splitlines())
+    assert tried >= 3
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///mine.db")
     said(ponderay(lab, "run", "relative_sweep.py:relative", "--cpus", "2"))
     assert sorted((lab / "log.csv").read_text().splitlines()[tried:]) == ["1,1", "2,1"]
-    assert values_recorded(lab) == sorted([*recorded, 1.0, 2.0])
+    assert values_recorded(lab) == [1.0, 2.0]
     (environment,) = set((lab / "environment").read_text().splitlines()[tried:])
     assert re.fullmatch(r"[\d.]+:\d+ 1", environment)
     status = said(ponderay(lab, "status", "relative_sweep.py:relative", "--format", "csv"))
