@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+import psutil
 import pytest
 
 from benchmarks.faulty.places import TrackingServer
@@ -90,13 +91,13 @@ class Place:
         is_over = threading.Event()
 
         def look() -> None:
-            num_seen = Counter[str]()
+            num_seen = Counter[int]()
             while not is_over.wait(SAMPLE_S):
-                for process in filter(str.isdigit, os.listdir("/proc")):
+                for process in psutil.pids():
                     num_seen[process] += 1
                     if num_seen[process] < 20 or num_seen[process] % 20 == 0:
                         with contextlib.suppress(OSError):
-                            self.command_lines.add(Path("/proc", process, "cmdline").read_bytes())
+                            self.command_lines.add(Path(f"/proc/{process}/cmdline").read_bytes())
 
         looking = threading.Thread(target=look)
         looking.start()
