@@ -13,7 +13,7 @@ from search_spaces.resources import Resources
 from search_spaces.sweep import Condition
 from tests.integration.sweeps import tiny
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]  # the mission's workers have the size of their nodes, too
 ROOT = Path(__file__).parents[2]
 
 PROGRAM = """

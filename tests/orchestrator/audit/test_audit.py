@@ -64,7 +64,7 @@ def test_a_look_ahead_is_a_finding_and_nothing_is_recorded(workplace):
     [
         ("asr.demo", "surprisal"),
         ("act.halting_logic_laptop", "ponder_net,lambda_p=0.2"),
-        ("act.fixed_updates_text_laptop", "budget=2"),
+        pytest.param(("act.fixed_updates_text_laptop", "budget=2"), marks=pytest.mark.long),  # of act as the one above
         ("lm.signals", "surprisal,nll,gold"),
     ],
     ids=" ".join,
