@@ -106,5 +106,5 @@ def test_front_and_comparison_are_the_same_from_folder_copy_and_runs_and_of_a_si
     monkeypatch.setenv("PONDERAY_TRACKING_URI", "http://127.0.0.1:9")
     said.clear()
     assert answers("runs") == here
-    (line,) = (one for one in said if one.startswith("ponderay: "))
+    (line,) = {one for one in said if one.startswith("ponderay: ")}
     assert "The tracking store http://127.0.0.1:9 cannot be opened: Connection refused; the answer is as of" in line
