@@ -294,7 +294,7 @@ def goes_down(at: Scenario) -> None:
         found = [at.run("ssh", "-o", "ConnectTimeout=2", host, "ps -eo args", wanted=None) for host in (HEAD, *WORKERS)]
         return [line for text in found for line in text.splitlines() if any(one in line for one in OURS)]
 
-    wait(150, "nothing is left", lambda: not left())
+    wait(150, "nothing is left", lambda: not left(), pause_s=5.0)
     say(f"ray down: nothing is left running after {time.monotonic() - began:.0f} s")
 
 
