@@ -13,6 +13,7 @@ from orchestrator.environment.settings import Settings
 from orchestrator.pareto.front import front
 from orchestrator.report.answers import MOST_OBJECTIVES
 from orchestrator.results.lookup import no_points
+from orchestrator.results.trials import Trials
 from orchestrator.tracking.load import load_declaration, load_study
 from search_spaces.confirmation import Confirmation
 from search_spaces.sweep import Condition, Sweep
@@ -90,13 +91,24 @@ def _conditions(sweep: Sweep, settings: Settings, names: Sequence[str]) -> list[
     """The conditions of these names with their values: listed ones, or draws that Optuna's database still has."""
     if sweep.search is None:
         return [sweep.condition(name) for name in names]
-    from orchestrator.scheduler.search_store import drawn_values, read_trials  # loads Optuna
+    from orchestrator.scheduler.search_store import read_trials  # loads Optuna
 
-    drawn = {trial.condition: trial.drawn for trial in read_trials(sweep, settings).trials}
+    drawn = drawn_conditions(sweep, read_trials(sweep, settings))
     if lacking := [name for name in names if name not in drawn]:
         raise InputError(
             f"Optuna's database does not have {lacking[0]!r} of {sweep.name} with the space that it declares now; "
             "confirm it where it was searched, with the sweep as it was."
         )
+    return [drawn[name] for name in names]
+
+
+def drawn_conditions(sweep: Sweep, trials: Trials) -> dict[str, Condition]:
+    """The conditions of a search by name, with the values that its trials drew."""
+    from orchestrator.scheduler.search_store import drawn_values
+
+    assert sweep.search is not None
     space, own = sweep.search.space, sweep.search.settings
-    return [Condition(name, drawn_values(drawn[name], space), settings=own) for name in names]
+    return {
+        trial.condition: Condition(trial.condition, drawn_values(trial.drawn, space), settings=own)
+        for trial in trials.trials
+    }

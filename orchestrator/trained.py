@@ -50,7 +50,9 @@ class Trained:
         declared = next((one for one in sweep.conditions if one.name == self.condition), None)
         config = sweep.config(declared, seed) if declared else with_all(sweep.base, {"seed": seed})
         own = config_texts(flatten(config))
-        wanted = {path: _value(text) for path, text in recorded.items() if path != "seed" and own.get(path) != text}
+        wanted = {
+            path: config_value(text) for path, text in recorded.items() if path != "seed" and own.get(path) != text
+        }
         config = with_all(config, wanted)
         made = config_texts(flatten(config))
         if differing := [path for path, text in made.items() if recorded.get(path, text) != text]:
@@ -138,7 +140,7 @@ def _direction(study: Study, metric: str) -> str:
     return str(declared[metric])
 
 
-def _value(text: str) -> Any:
+def config_value(text: str) -> Any:
     """What a config's value was before it was recorded as text."""
     try:
         return ast.literal_eval(text)

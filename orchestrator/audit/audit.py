@@ -3,15 +3,16 @@
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from orchestrator.audit import data, interventions, seeds
-from orchestrator.audit.finding import Finding, unchecked
 from orchestrator.checks.resumption import in_folder, numbers_of, run_forked
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.journal.packed_folder import kept_open
+from orchestrator.results.audit import Audited, Finding, unchecked
 from orchestrator.results.study import Study
 from orchestrator.scheduler.kept_checkpoint import kept_checkpoint
 from orchestrator.scheduler.task import Task
@@ -41,19 +42,6 @@ FUNCTIONS: Final = {
     "examples": ("config", "part"),
     "promises": ("config", "evaluation"),
 }
-
-
-@dataclass(frozen=True)
-class Audited:
-    """What came of one check of a condition.
-
-    Attributes:
-        evaluation: empty where the check is of training or of the data.
-    """
-
-    condition: str
-    evaluation: str
-    finding: Finding
 
 
 @dataclass(frozen=True)
@@ -136,9 +124,11 @@ def audit(
             if evaluation is not None and evaluation not in evaluations:
                 known = known_names(evaluations, evaluation)
                 raise InputError(f"{condition.name!r} has no evaluation {evaluation!r}; there are {known}.")
+            needed = kept.prerequisites(condition, sweep.seeds[0])
+            of = partial(Audited, code_version=kept.replicate(condition, sweep.seeds[0], needed).work.code_version)
             if (mark := kept.fingerprint(sweep.trainable, config)) not in seen:
                 seen.add(mark)
-                yield from (Audited(condition.name, "", finding) for finding in _of_data(trainable, config))
+                yield from (of(condition.name, "", finding) for finding in _of_data(trainable, config))
             trained = _kept(study, kept, condition)
             trained = trained or _train(template, fresh, condition, sweep.seeds[0], folder / "first", tell)
             if number == 0:
@@ -151,12 +141,12 @@ def audit(
                     found = _of_training(trained, again, other, promised)
                 else:
                     found = _of_study(study, condition, sweep.name)
-                yield from (Audited(condition.name, "", finding) for finding in found)
+                yield from (of(condition.name, "", finding) for finding in found)
             for name, one in evaluations.items():
                 if evaluation in (None, name):
                     tell(f"Testing {condition.name}, {name}")
                     found = _of_evaluation(trainable, trained, one, settings)
-                    yield from (Audited(condition.name, name, finding) for finding in found)
+                    yield from (of(condition.name, name, finding) for finding in found)
 
 
 def _of_data(trainable: Trainable, config: Any) -> list[Finding]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.audit.finding import Finding, unchecked
+from orchestrator.results.audit import Finding, unchecked
 from trainables.prediction import Example
 
 COPIES, NEAR, GROUPS = "copies in training", "near copies in training", "groups in training"

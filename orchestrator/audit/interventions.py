@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.audit.finding import Finding, unchecked
+from orchestrator.results.audit import Finding, unchecked
 from trainables.errors import InputError, shown, text_of
 from trainables.importing import in_one_sentence
 from trainables.prediction import Example, Predict, Prediction, Promises

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from orchestrator.audit.finding import Finding, unchecked
 from orchestrator.checks.resumption import Numbers, differences, untimed
+from orchestrator.results.audit import Finding, unchecked
 
 EQUAL, OTHER, WEIGHTS = "equal seeds agree", "two seeds differ", "first weights by seed"
 

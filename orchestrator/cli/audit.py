@@ -11,10 +11,11 @@ import typer
 from orchestrator.cli.options import Smoke, SweepName, Values, find
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat, err, print_rows, say
+from orchestrator.results.audit import summary_of
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
-    from orchestrator.audit.audit import Audited
+    from orchestrator.results.audit import Audited
 
 
 def audit(
@@ -32,18 +33,19 @@ def audit(
     """Change what must not matter to a trained model's predictions, and say what moved.
 
     Of each condition a complete replicate is tested; where there is none, one is trained for three reports in a
-    temporary folder, and nothing is recorded. The trainable's `predict` is called some thirty times, with four test
-    items. The checks: later inputs and targets, the other items of a batch, sums of probabilities, multiply-accumulates
-    that ran, test items in training, and seeds. What cannot be checked says why.
+    temporary folder. The trainable's `predict` is called some thirty times, with four test items. The checks: later
+    inputs and targets, the other items of a batch, sums of probabilities, multiply-accumulates that ran, test items in
+    training, and seeds. What cannot be checked says why. The sweep's reports and bundles say what was found.
 
     Exit codes: 0 no finding, 1 a finding. json and csv have a row for each check: condition, evaluation (empty: of
     training or data), check, result (ok, finding, not checked), changed, moved, by, why.
     """
     from orchestrator.audit.audit import audit as audited
+    from orchestrator.audit.record import record_audit
     from orchestrator.environment.settings import read_settings
     from search_spaces.sweep import Condition
 
-    sweep = find(name, smoke, values, None)
+    settings, sweep = read_settings(), find(name, smoke, values, None)
     if not sweep.conditions and condition is not None:
         raise InputError(f"{sweep.name} draws its conditions, and its base is tested; leave {condition} out.")
     conditions = sweep.conditions or (Condition("base"),)
@@ -53,7 +55,8 @@ def audit(
         err.print(f"{text} ...", markup=False, soft_wrap=True)
 
     with tempfile.TemporaryDirectory(prefix="ponderay-audit-") as folder:
-        found = list(audited(sweep, conditions, evaluation, read_settings(), Path(folder), tell))
+        found = list(audited(sweep, conditions, evaluation, settings, Path(folder), tell))
+    record_audit(sweep.name, found, settings)
     if format is Format.table:
         _print_to_people(sweep.name, found)
     else:
@@ -73,13 +76,10 @@ def _print_to_people(sweep: str, found: "list[Audited]") -> None:
     print_rows(rows, Format.table, f"{sweep}: audit", whole=("check",))
     for one in found:
         if one.finding.result == "finding":
-            by = f", by {one.finding.by:.3g}" if one.finding.by is not None else ""
-            where = f"{one.condition}{f', {one.evaluation}' if one.evaluation else ''}: {one.finding.check}"
-            say(f"Finding: {where}. Changed: {one.finding.changed}. Moved: {one.finding.moved}{by}.")
+            say(f"Finding: {one.sentence}")
     reasons: dict[tuple[str, str], int] = Counter(
         (one.finding.check, one.finding.why) for one in found if one.finding.result == "not checked"
     )
     for (check, why), number in reasons.items():
         say(f"Not checked ({number}): {check}, because {why}.")
-    total = Counter(str(one.finding.result) for one in found)
-    say(f"{sweep}: {', '.join(f'{total[name]} {name}' for name in results)}")
+    say(f"{sweep}: {summary_of(found)}")

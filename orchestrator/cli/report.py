@@ -140,6 +140,7 @@ def _answers(
     sweep: "Sweep", settings: "Settings", where: list[str] | None, reference: str | None, parts: "Sequence[Part]"
 ) -> "Answers":
     with spinner(f"Reading {sweep.name}"):
+        from orchestrator.audit.record import recorded_audit
         from orchestrator.report.answers import answer
         from orchestrator.scheduler.kept_checkpoint import with_items
         from search_spaces.redaction import redacted_text
@@ -149,6 +150,7 @@ def _answers(
         replicates = [replace(r, error=redacted_text(r.error)) if r.error else r for r in recorded.replicates]
         recorded = replace(recorded, replicates=tuple(replicates))
         study = with_items(with_curves(recorded, sweep, settings), settings)
+        study = replace(study, audit=recorded_audit(sweep.name, settings) or study.audit)
     text = f"Answering: the front of {len(study.conditions):,} conditions under noise, comparisons, published claims"
     with spinner(text):
         return answer(study, question)

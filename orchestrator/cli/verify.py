@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -11,14 +13,17 @@ from rich.text import Text
 
 from orchestrator.cli.options import Smoke, ask, find_recorded, find_with, with_curves
 from orchestrator.console.exit_codes import FAILED
-from orchestrator.console.printing import Format, OutputFormat, harmless, out, to_csv
+from orchestrator.console.printing import Format, OutputFormat, err, harmless, out, print_rows, to_csv
 from orchestrator.console.spinner import spinner
+from orchestrator.results.audit import summary_of
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
     from orchestrator.report.bundle.verify import Verification
+    from orchestrator.rerun import Retrained
 
 MAX_ROWS: Final = 50
+MOST_RERUN: Final = 10_000
 
 
 def verify(
@@ -37,6 +42,24 @@ def verify(
             "have run.",
         ),
     ] = False,
+    rerun: Annotated[
+        int | None,
+        typer.Option(
+            "--rerun",
+            metavar="K",
+            min=1,
+            max=MOST_RERUN,
+            help="Of a bundle: draw K of its replicates, train them again here, and compare the digits.",
+        ),
+    ] = None,
+    of: Annotated[
+        str | None,
+        typer.Option(
+            "--sweep",
+            metavar="SWEEP",
+            help="Beside --rerun: the sweep that the bundle is of, where its name does not say it: FILE.py:NAME.",
+        ),
+    ] = None,
     format: OutputFormat = Format.table,
 ) -> None:
     """Compute every table of a bundle again from its raw values, or hold a sweep against what was published of it.
@@ -45,12 +68,21 @@ def verify(
     the columns of the report's table of claims. With --published they have a, b, metric; mean, std and n of both, as
     printed; difference (a - b) with low and high (95 %); p of Welch's t-test, p_holm, said. The rest is about bundles.
 
+    With --rerun, what is trained again is kept in the runs folder, in reruns/: the same command goes on there, and a
+    larger K adds to it. Where the installed code is not that of the bundle, the code of the commit that it names is
+    taken from git. On the same processor, with the same packages, every digit must be equal; elsewhere the objectives
+    must lie in the prediction interval of their condition's seeds. 22 equal ones exclude at 90 % that a tenth is wrong.
+
     Exit codes: 0 all equal, 1 something differs, 2 not a bundle. Numbers count as equal up to 1e-9. json is one
-    object: bundle, sha256, sweep, is_equal, num_replicates, num_members, num_tables, num_cells, num_reworded,
-    unmade (tables that a bundle of its format lacks the values for), differences, and versions (written and installed,
-    where they differ). csv lists the differences: member, row, column, written, found.
+    object: bundle, sha256, sweep, is_equal, num_replicates, num_members, num_tables, num_cells, num_reworded, audit
+    (rows of condition, evaluation, finding, code_version), unmade (tables that a bundle of its format lacks the values
+    for), differences, and versions (written and installed, where they differ); with --rerun also rerun (a row for each:
+    condition, seed, result, metric, written, found, low, high, why, p), lacking and said. csv lists the differences:
+    member, row, column, written, found; with --rerun these rows instead.
     """
     if not (what.endswith(".zip") or Path(what).is_file()):
+        if rerun is not None:
+            raise InputError(f"--rerun is of a bundle, but {what} is none; `ponderay report SWEEP --bundle FILE.zip`.")
         _hold_against_claims(what, smoke, format, published)
         return
     if published:
@@ -60,9 +92,62 @@ def verify(
     bundle = Path(what)
     with spinner(f"Making the tables of {bundle} again"):
         verification = verified(bundle)
-    show(bundle, verification, format)
-    if verification.differences:
+    if rerun is None:
+        if of is not None:
+            raise InputError("--sweep says of what a bundle is for --rerun K; give both, or neither.")
+        show(bundle, verification, format)
+        if verification.differences:
+            raise SystemExit(FAILED)
+        return
+    if format is Format.table:
+        show(bundle, verification, format)
+    if not _train_again(bundle, verification, of or verification.sweep, rerun, format) or verification.differences:
         raise SystemExit(FAILED)
+
+
+def _train_again(bundle: Path, verification: "Verification", name: str, num: int, format: Format) -> bool:
+    """Trains, prints what came of it, and returns whether the bundle may be believed."""
+    from orchestrator.environment.settings import read_settings
+    from orchestrator.rerun import compare, plan_rerun, sentences, train_drawn
+    from orchestrator.tracking.named_sweep import find_named
+    from search_spaces.size import plain_name, size_of
+
+    settings, sweep = read_settings(), find_named(plain_name(name), size_of(verification.sweep) == "smoke")
+    rerun = plan_rerun(bundle, sweep, num, settings)
+    minutes = sum(one.duration_s for one in rerun.drawn) / 60
+    places = ", ".join(dict.fromkeys(one.device for one in rerun.drawn if one.device))
+    code = f"the sources of commit {rerun.commit[:12]}" if rerun.commit else "the installed code"
+    err.print(
+        f"{len(rerun.drawn)} of {len(rerun.order)} replicates are trained again by {code}, in {rerun.folder}; by the "
+        f"bundle they took {minutes:,.1f} minutes in all ({places}), without their prerequisites.",
+        markup=False,
+        soft_wrap=True,
+    )
+    rows = compare(rerun, train_drawn(rerun, settings, err))
+    said = sentences(rerun, rows)
+    if format is Format.json:
+        content = {"rerun": [_of_json(row) for row in rows], "lacking": rerun.lacking, "said": said}
+        print(json.dumps(_content(bundle, verification) | content, indent=2))
+    elif format is Format.csv:
+        print_rows([_of_json(row) for row in rows], format, title="")
+    else:
+        print_rows([_of_people(row) for row in rows], format, "Trained again", whole=("condition", "seed", "result"))
+        for why, number in Counter(row.why for row in rows if row.why).items():
+            _say(f"{number:,} of them: {why}.")
+        for sentence in said:
+            _say(sentence)
+    return not rerun.lacking and not any(row.result == "differs" for row in rows)
+
+
+def _of_people(row: "Retrained") -> dict[str, Any]:
+    written, found, low, high = ("" if n is None else f"{n:.6g}" for n in (row.written, row.found, row.low, row.high))
+    predicted = f"{low} to {high}" if low else ""
+    texts = {"in the bundle": written, "here": found, "predicted (95 %)": predicted}
+    return {"condition": row.condition, "seed": row.seed, "result": row.result, "metric": row.metric, **texts}
+
+
+def _of_json(row: "Retrained") -> dict[str, Any]:
+    return {name: None if value != value else value for name, value in vars(row).items()}
 
 
 def _hold_against_claims(name: str, smoke: bool, format: Format, published: bool) -> None:
@@ -132,6 +217,7 @@ def _content(bundle: Path, verification: "Verification") -> dict[str, Any]:
         "sweep": verification.sweep,
         "is_equal": not verification.differences,
         **{name: getattr(verification, name) for name in numbers},
+        "audit": [asdict(one) for one in verification.audit],
         "unmade": list(verification.unmade),
         "differences": [vars(difference) for difference in verification.differences],
         "versions": {name: {"written": written, "installed": here} for name, (written, here) in versions},
@@ -142,6 +228,11 @@ def _show_to_people(bundle: Path, v: "Verification") -> None:
     _say(f"{bundle}: {v.sweep}, {v.num_replicates:,} replicates; sha256 {_sha256(bundle)}")
     for name, (written, installed) in v.other_versions.items():
         _say(f"The bundle was written with {name} {written}; here {installed} is installed.")
+    if v.audit:
+        _say(f"Audit, as the bundle says: {summary_of(v.audit)}.")
+        for one in v.audit:
+            if one.finding.result == "finding":
+                _say(f"Finding: {one.sentence}")
     if not v.differences:
         by_manifest_alone = ", ".join(["page", "diffs", *v.unmade]) + " and provenance"
         _say(

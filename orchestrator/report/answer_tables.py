@@ -1,6 +1,7 @@
 """Every table that a study's answers make; the same answers make the same tables, so that they can be verified."""
 
 from orchestrator.report.answers import Answers
+from orchestrator.report.audit_table import audit_table
 from orchestrator.report.claim_table import claim_table
 from orchestrator.report.comparison_table import comparison_table, equal_cost_table, over_items_table
 from orchestrator.report.condition_table import condition_table
@@ -15,7 +16,7 @@ def tables(answers: Answers) -> tuple[Table, ...]:
     """The tables of a report, named `SWEEP.conditions` and so on.
 
     They are conditions, comparisons, conditions at equal cost, when training ended, comparisons over test items,
-    claims, metrics and replicates.
+    claims, metrics and replicates; and the audit, where there was one.
 
     They hold nothing but what is computed from `answers`: recomputing the answers from the same replicates and taking
     `to_csv` of each table gives the same text, digit by digit, where the numbers are the same.
@@ -29,6 +30,7 @@ def tables(answers: Answers) -> tuple[Table, ...]:
         claim_table(answers.question.sweep, answers.verdicts),
         metric_table(answers),
         replicate_table(answers),
+        *([audit_table(answers.study)] if answers.study.audit else []),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from orchestrator.published.verdict import Finding
 from orchestrator.report.analysis_figures import AnalysisFigure
 from orchestrator.report.answers import Answers
+from orchestrator.report.audit_table import audit_table
 from orchestrator.report.claim_table import claim_table
 from orchestrator.report.comparison_table import comparison_table, equal_cost_table, over_items_table
 from orchestrator.report.condition_table import condition_table, reference_names
@@ -79,6 +80,7 @@ def render(
         verdicts=[(finding, counts[finding]) for finding in Finding if counts[finding]],
         findings=[verdict.finding for verdict in answers.verdicts],
         signs=SIGNS,
+        audit=page_table(audit_table(study), "audit") if study.audit else None,
         importance=page_table(importance_table(importance), "importance") if importance else None,
         varied=varied_figures(varied),
         num_varied=len(varied),

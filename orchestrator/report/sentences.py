@@ -8,6 +8,7 @@ from typing import Final
 from orchestrator.pareto.membership import Membership
 from orchestrator.published.verdict import Finding
 from orchestrator.report.answers import Answers
+from orchestrator.report.audit_table import audit_sentences
 from orchestrator.report.comparison_table import difference_decimals
 from orchestrator.report.condition_table import front_objectives, missing_conditions
 from orchestrator.report.front_table import volume_sentences
@@ -36,7 +37,15 @@ def warning_sentences(answers: Answers, provenance: StudyProvenance) -> tuple[st
     """What a reader must know before believing the rest; each once."""
     points = answers.front.points if answers.study.validations.curves else ()
     improving = training_sentences(answers.study, [point.name for point in points]) if points else ()
-    found = (*_gaps(answers), *improving, *_mixtures(answers, provenance), *answers.front.notes, *_doubts(answers))
+    audit = audit_sentences(answers.study)
+    found = (
+        *audit,
+        *_gaps(answers),
+        *improving,
+        *_mixtures(answers, provenance),
+        *answers.front.notes,
+        *_doubts(answers),
+    )
     return tuple(dict.fromkeys(sentence for sentence in found if sentence))
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from orchestrator.results.audit import Audited
 from orchestrator.results.config_columns import config_columns
 from orchestrator.results.item_errors import ItemErrors
 from orchestrator.results.validations import Validations
@@ -104,6 +105,7 @@ class Study:
         items: errors by test item; none where they were not read.
         unmirrored: condition and seed of replicates that have ended and that MLflow lacks, as far as it is known
             without asking.
+        audit: what `ponderay audit` found; none where it was not read.
 
     Example:
         >>> study = notebook.load("asr.demo")  # doctest: +SKIP
@@ -120,6 +122,7 @@ class Study:
     validations: Validations = field(default_factory=Validations, compare=False)
     items: ItemErrors = field(default_factory=ItemErrors, compare=False)
     unmirrored: tuple[tuple[str, int], ...] = field(default=(), compare=False)
+    audit: tuple[Audited, ...] = field(default=(), compare=False)
 
     @classmethod
     def from_dataframe(

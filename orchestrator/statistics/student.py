@@ -44,6 +44,16 @@ def of_mean(values: Floats) -> Estimates:
     return _of_sample(values, np.abs(values))
 
 
+def of_new_value(values: Floats, new: Floats) -> Estimates:
+    """`new` (...) minus the mean of `values` (..., n), where it is one more draw of the same (Hahn and Meeker 1991).
+
+    Its interval about 0 is the prediction interval of a single value.
+    """
+    mean = of_mean(values)
+    difference = without_rounding(new - mean.value, values, new[..., None])
+    return Estimates(difference, mean.standard_error * np.sqrt(values.shape[-1] + 1), mean.freedom)
+
+
 def of_paired_difference(a: Floats, b: Floats) -> Estimates:
     """Mean of `a` minus mean of `b`, both (..., n), from the differences value by value; 0 if by rounding only."""
     powers = scale.headroom(a, b)

@@ -1,9 +1,13 @@
 """Where a result came from: commit, uncommitted changes, package versions, command; without passwords and tokens."""
 
+import io
 import platform
+import re
 import shlex
+import shutil
 import subprocess
 import sys
+import tarfile
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
@@ -11,6 +15,7 @@ from pathlib import Path
 from orchestrator.environment.excluded_files import git_excludes
 from orchestrator.worker.code_version import INSTALLED
 from search_spaces.redaction import redacted_diff, without_secrets
+from trainables.errors import InputError
 from trainables.importing import root_of
 
 PACKAGES = ("ponderay", "torch", "torchaudio", "ray", "optuna", "mlflow", "numpy", "scipy")
@@ -44,6 +49,28 @@ def source_of(trainable: str) -> Path:
     """The folder whose commit is that of a trainable: the one it is imported from, if it is not installed."""
     root = Path(root_of(trainable) or SOURCE)
     return SOURCE if INSTALLED.intersection(root.parts) else root
+
+
+def has_commit(commit: str, folder: Path) -> bool:
+    """Whether what is checked out in `folder` goes back to the commit: nobody else's branch, fetched by the way."""
+    return re.fullmatch(r"[0-9a-f]{40}", commit) is not None and _git(folder, "merge-base", commit, "HEAD") == commit
+
+
+def unpack_commit(commit: str, folder: Path, target: Path) -> None:
+    """Writes `folder` as it was at the commit into the new folder `target`, whole or not at all.
+
+    Raises:
+        InputError: if git does not have it.
+    """
+    partial = target.with_name(f"{target.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    command = ["git", "-C", str(folder), "archive", "--format=tar", commit]
+    packed = subprocess.run(command, capture_output=True, check=False)  # noqa: S603
+    if packed.returncode:
+        raise InputError(f"git must have the commit {commit}, but says: {packed.stderr.decode(errors='replace')[:200]}")
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+        archive.extractall(partial, filter="data")
+    partial.rename(target)
 
 
 def to_bring(folder: Path | None = None) -> dict[str, str]:

@@ -71,7 +71,7 @@ def join_studies(study: Study, parts: Sequence[Part], order: Sequence[str]) -> t
         InputError: if a part was trained or tested with other settings under the same names.
     """
     found, settings, sentences = _by_name(study), dict(study.settings), []
-    validations, items, configs = study.validations, study.items, dict(study.configs)
+    validations, items, configs, audit = study.validations, study.items, dict(study.configs), study.audit
     for part in parts:
         theirs = _by_name(part.study)
         _check_equal(part.file, theirs, found)
@@ -82,6 +82,7 @@ def join_studies(study: Study, parts: Sequence[Part], order: Sequence[str]) -> t
         found |= taken
         settings |= part.question.settings
         configs = {**part.study.configs, **configs}
+        audit = (*audit, *(one for one in part.study.audit if one not in audit))
         validations, items = validations.joined(part.study.validations), items.joined(part.study.items)
         num_left = len(theirs) - len(taken)
         left = f"; {num_left:,} are known already, {num_other:,} of them with other values of an objective"
@@ -89,7 +90,7 @@ def join_studies(study: Study, parts: Sequence[Part], order: Sequence[str]) -> t
     places = {name: i for i, name in enumerate(dict.fromkeys((*order, *(condition for condition, _ in found))))}
     known = sorted(found.values(), key=lambda one: (places[one.condition], one.seed))
     is_alone = len(parts) == 1 and not study.replicates
-    joined = replace(study, replicates=tuple(known), settings=settings, configs=configs)
+    joined = replace(study, replicates=tuple(known), settings=settings, configs=configs, audit=audit)
     joined = joined.with_validations(validations).with_items(items)
     return joined, "" if is_alone else " ".join(sentences)
 

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.journal.study_file import to_record
+from orchestrator.results.audit import Audited
 from orchestrator.results.item_errors import ItemErrors
 from orchestrator.results.provenance import StudyProvenance
 from orchestrator.results.question import Question
@@ -26,14 +27,16 @@ Record = TypeVar("Record")
 
 
 def study_json(study: Study) -> bytes:
-    """Every field of every replicate, a line each; configs, every curve of validation, and errors by test item."""
+    """Every field of every replicate, a line each; configs, curves of validation, errors by test item, audit."""
     records = [{"condition": r.condition, "seed": r.seed} | to_record(r) for r in study.replicates]
     lines = ",\n".join(_text(record) for record in records)
     validations = _text(asdict(study.validations))
     head = f'"sweep": {json.dumps(study.sweep)}, "replicates": [\n{lines}\n]'
     items = _text({"test_sets": study.items.test_sets, "errors": [asdict(one) for one in study.items.errors]})
     configs = _text({name: config for name, config in study.configs.items() if name in study.conditions})
-    return f'{{{head}, "configs": {configs}, "validations": {validations}, "items": {items}}}\n'.encode()
+    audit = _text([asdict(one) for one in study.audit])
+    others = f'"configs": {configs}, "validations": {validations}, "items": {items}, "audit": {audit}'
+    return f"{{{head}, {others}}}\n".encode()
 
 
 def read_study(content: bytes) -> Study:
@@ -62,7 +65,8 @@ def read_study(content: bytes) -> Study:
                 f"{one.metric!r} of {one.condition!r}, seed {one.seed}, are others."
             )
     configs = validated(dict[str, dict[str, str]], parsed.get("configs", {}), "study.json")
-    return Study(parsed["sweep"], replicates, configs=configs, validations=validations, items=items)
+    audit = validated(tuple[Audited, ...], parsed.get("audit", []), "study.json")
+    return Study(parsed["sweep"], replicates, configs=configs, validations=validations, items=items, audit=audit)
 
 
 def question_json(question: Question) -> bytes:

@@ -15,6 +15,7 @@ from orchestrator.report.bundle.records import read_question, read_search, read_
 from orchestrator.report.bundle.write import MOST_METRICS, SEARCH, Manifest, member_of, table_member, versions
 from orchestrator.report.importance_table import importance_tables
 from orchestrator.report.table import Table, to_csv
+from orchestrator.results.audit import Audited
 from orchestrator.results.over_items import check_sums
 from orchestrator.results.points import points_of
 from orchestrator.results.question import Question
@@ -67,6 +68,7 @@ class Verification:
         num_reworded: cells of sentences that are worded differently; no difference.
         differences: none where everything is as the bundle says.
         unmade: members that are tables which a bundle of its format does not hold all for.
+        audit: what the bundle says of an audit; none where there was none.
         other_versions: for what is not installed here in the version that wrote the bundle, that one and ours.
     """
 
@@ -78,6 +80,7 @@ class Verification:
     num_reworded: int
     differences: tuple[Difference, ...]
     unmade: tuple[str, ...]
+    audit: tuple[Audited, ...]
     other_versions: Mapping[str, tuple[str, str]]
 
 
@@ -124,6 +127,7 @@ def verify(file: Path) -> Verification:
         num_reworded=len(found) - len(differences),
         differences=tuple(differences),
         unmade=tuple(name for name in unmade if name in members),
+        audit=study.audit,
         other_versions={name: pair for name, pair in others.items() if pair[0] != pair[1]},
     )
 
@@ -175,7 +179,9 @@ def check_names(file: Path, manifest: Manifest, study: Study, question: Question
     runs = [(replicate.condition, replicate.seed) for replicate in study.replicates]
     if len(set(runs)) < len(runs):
         raise InputError(f"{file} must have each condition under each seed once.")
+    audited = (text for one in study.audit for text in (one.condition, one.evaluation, one.sentence, one.finding.why))
     names = (
+        *audited,
         *study.conditions,
         *study.metrics(),
         question.sweep,

@@ -24,7 +24,7 @@ from orchestrator.tracking.checkout import git_commit
 from search_spaces.known_names import known_names
 from trainables.errors import InputError
 
-FORMAT: Final = 7
+FORMAT: Final = 8
 MANIFEST: Final = "MANIFEST.json"
 SEARCH: Final = "search.json"
 MIB: Final = 1 << 20
@@ -62,7 +62,8 @@ report.html      the report; it opens from disk in any browser
 tables/*.csv     its tables
 study.json       the raw results: every replicate (a condition with a seed), every metric with all its digits;
                  metrics of an evaluation are named metric@evaluation; "NaN", "Infinity" and "-Infinity" are numbers;
-                 configs; the curves of validation by seed; and errors by test item, where they were kept
+                 configs; the curves of validation by seed; errors by test item, where they were kept; and what
+                 `ponderay audit` found
 question.json    what the sweep asks: objectives, reference condition, promised test, seeds, configs; and the published
                  numbers and statements that it is held against
 search.json      of a search: what Optuna drew for each condition, and what it was told of it

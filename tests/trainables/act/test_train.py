@@ -356,3 +356,39 @@ def test_the_majoritys_error_is_that_of_the_answer_that_is_right_most_often():
     targets = torch.tensor([[[1, 0], [1, 0], [none, none]], [[0, 0], [1, 1], [0, 1]]])
     sequences = batches.Batch(torch.zeros(2, 3, 1), torch.tensor([3, 3]), targets, torch.ones(2, 3, dtype=torch.int64))
     assert evaluation.majority_step_error(sequences) == pytest.approx(3 / 5)
+
+
+AS_LARGE = Evaluation(num_sequences=64)  # as many as `examples` gives
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        CONFIG.model_copy(update={"data": Parity(num_bits=6), "cell": "rnn", "evaluations": (AS_LARGE,)}),
+        CONFIG.model_copy(update={"evaluations": (AS_LARGE,)}),
+    ],
+    ids=["parity", "logic"],
+)
+def test_an_audit_tests_the_predictions_that_the_reported_error_and_cost_are_of(tmp_path, config):
+    train.train(config, trial := FolderTrial(tmp_path / "trained"))
+    train.evaluate(config, trial.restore(), AS_LARGE, tested := FolderTrial(tmp_path / "tested"))
+    (reported,) = tested.reports.values()
+    examples = train.examples(config, "test")
+    predictions = train.predict(config, trial.restore(), AS_LARGE, trial, examples)
+    wrong, nats = 0, 0.0
+    for example, prediction in zip(examples, predictions, strict=True):
+        asked = np.isfinite(np.asarray(prediction.probabilities)).all(
+            axis=tuple(range(1, prediction.probabilities.ndim))
+        )
+        pairs = zip(np.asarray(prediction.probabilities)[asked], np.asarray(example.targets)[asked], strict=True)
+        errors = []
+        for rows, labels in pairs:  # one label a step, or several
+            right = [(row[label], row.max()) for row, label in zip(rows, np.atleast_1d(labels), strict=True)]
+            nats -= sum(math.log(p) for p, _ in right)
+            errors.append(any(p != best for p, best in right))
+        wrong += any(errors)
+    updates = np.concatenate([prediction.decisions for prediction in predictions])
+    assert reported["sequence_error"] == wrong / 64
+    assert reported["test_loss_nats"] == pytest.approx(nats / 64, rel=1e-5)
+    assert reported["mean_updates"] == pytest.approx(updates.mean(), rel=1e-6)
+    assert reported["macs_per_sequence"] == pytest.approx(sum(one.macs for one in predictions) / 64, rel=1e-6)

@@ -44,7 +44,7 @@ def test_it_holds_values_question_origin_tables_page_and_a_manifest_of_them(tmp_
     manifest = json.loads(found.pop("MANIFEST.json"))
     digests = {name: {"sha256": hashlib.sha256(x).hexdigest(), "size": len(x)} for name, x in found.items()}
     assert manifest["members"] == digests
-    assert (manifest["format"], manifest["sweep"], manifest["written_by"]["ponderay"]) == (7, "asr.demo", "0.1.0")
+    assert (manifest["format"], manifest["sweep"], manifest["written_by"]["ponderay"]) == (8, "asr.demo", "0.1.0")
     assert {"python", "commit", "numpy", "scipy", "moocore"} < set(manifest["written_by"])
     assert found["diffs/5e5510.diff"] == b"-old\n+new\n"
     assert found["report.html"].decode() == "<html>ü</html>"

@@ -181,7 +181,7 @@ def put(name, content):
             put("MANIFEST.json", b'{"format": 0, "sweep": "s", "written_by": {}, "members": {}}'),
             "has format 0, which no",
         ),
-        (put("MANIFEST.json", b'{"format": 8}'), "has format 8: a newer Ponderay wrote it"),
+        (put("MANIFEST.json", b'{"format": 9}'), "has format 9: a newer Ponderay wrote it"),
     ],
 )
 def test_members_that_are_missing_too_many_or_elsewhere_are_refused(rewritten, change, reason):

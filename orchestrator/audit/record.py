@@ -1,0 +1,45 @@
+"""What audits found is kept in the runs folder, so that reports and bundles of the sweep say it too."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from orchestrator.environment.settings import Settings
+from orchestrator.machine.durable_files import new_file, replace_durably
+from orchestrator.results.audit import Audited
+from search_spaces.names import path_part
+from trainables.errors import InputError
+
+
+def recorded_audit(sweep: str, settings: Settings) -> tuple[Audited, ...]:
+    """The last result of each check of the sweep; none where it was never audited here.
+
+    Raises:
+        InputError: if the file is damaged.
+    """
+    file = _file(sweep, settings)
+    if not file.is_file():
+        return ()
+    try:
+        return TypeAdapter(tuple[Audited, ...]).validate_json(file.read_bytes())
+    except ValidationError:
+        raise InputError(f"{file} is damaged; remove it, and run `ponderay audit {sweep}` again.") from None
+
+
+def record_audit(sweep: str, found: Sequence[Audited], settings: Settings) -> None:
+    """Keeps what was found now, and of earlier audits what was not tested again."""
+    tested = {(one.condition, one.evaluation) for one in found}
+    earlier = [one for one in recorded_audit(sweep, settings) if (one.condition, one.evaluation) not in tested]
+    file = _file(sweep, settings)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_name(f"{file.name}.partial")
+    with new_file(partial) as opened:
+        opened.write((json.dumps([asdict(one) for one in (*earlier, *found)], indent=1) + "\n").encode())
+    replace_durably(partial, file)
+
+
+def _file(sweep: str, settings: Settings) -> Path:
+    return settings.runs / "audits" / f"{path_part(sweep)}.json"
