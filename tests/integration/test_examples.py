@@ -94,7 +94,7 @@ def test_an_example_that_was_killed_goes_on_with_equal_digits(workplace, monkeyp
     name, source = f"{example}.py:widths", (ROOT / f"examples/{example}.py").read_text()
     assert len(source.splitlines()) < 60
     Path(f"{example}.py").write_text(source + SLOWLY)
-    run = ("run", name, "--seeds", "1", "--cpus", "2")
+    run = ("run", name, "--seeds", "1", "--cpus", "1")
     driver = subprocess.Popen(ponderay(*run), env=environment())  # noqa: S603
     until(lambda: steps_done() >= 3 or driver.poll() is not None)
     driver.send_signal(signal.SIGKILL)
