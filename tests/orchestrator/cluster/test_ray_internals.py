@@ -130,9 +130,10 @@ def test_a_trainer_has_all_that_rays_own_has_but_what_serves_datasets(has_proces
     assert [kind.__module__ for kind in left_out] == ["ray.train.v2._internal.callbacks.datasets"]
 
 
-def test_nothing_is_joined_unasked_where_ray_was_left():
+def test_nothing_is_joined_unasked_where_ray_was_left(monkeypatch):
     from ray._private import auto_init_hook
 
+    monkeypatch.setattr(auto_init_hook, "enable_auto_connect", True)  # and as it was after the test
     ray_internals.start_nothing_unasked()
     auto_init_hook.auto_init_ray()
     assert not auto_init_hook.enable_auto_connect
