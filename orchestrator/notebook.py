@@ -305,20 +305,16 @@ def report(study: Study | str, sweep: "Sweep | str | None" = None) -> "Answers":
         >>> for verdict in report("asr.table2_timit").verdicts:  # doctest: +SKIP
         ...     print(verdict.claim.id, verdict.finding, verdict.reason)
     """
-    from orchestrator.audit.record import recorded_audit
-    from orchestrator.environment.settings import read_settings
+    from orchestrator.audit.record import with_audit
     from orchestrator.report.answers import answer
     from orchestrator.results.question import Question
     from orchestrator.results.reference import recorded_question
 
-    loaded = _loaded(study)
-    loaded = replace(loaded, audit=loaded.audit or recorded_audit(loaded.sweep, read_settings()))
+    loaded = with_audit(_loaded(study))
     asked = _sweep(sweep, smoke=False) if sweep else _asked(loaded)
     if asked is None:
         raise InputError(f"{loaded.sweep} is no shipped sweep, so `sweep` must be given.")
-    if isinstance(asked, Question):
-        return answer(loaded, asked)
-    return answer(loaded, recorded_question(asked, loaded))
+    return answer(loaded, asked if isinstance(asked, Question) else recorded_question(asked, loaded))
 
 
 def importance(sweep: "Study | Sweep | str") -> "Importance":

@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from orchestrator.environment.settings import Settings
+from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.machine.durable_files import new_file, replace_durably
 from orchestrator.results.audit import Audited
+from orchestrator.results.study import Study
 from search_spaces.names import path_part
 from trainables.errors import InputError
 
@@ -27,6 +28,11 @@ def recorded_audit(sweep: str, settings: Settings) -> tuple[Audited, ...]:
         return TypeAdapter(tuple[Audited, ...]).validate_json(file.read_bytes())
     except ValidationError:
         raise InputError(f"{file} is damaged; remove it, and run `ponderay audit {sweep}` again.") from None
+
+
+def with_audit(study: Study) -> Study:
+    """The study with what was found of it by the settings in force, unless it has that already."""
+    return study if study.audit else replace(study, audit=recorded_audit(study.sweep, read_settings()))
 
 
 def record_audit(sweep: str, found: Sequence[Audited], settings: Settings) -> None:

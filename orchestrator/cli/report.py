@@ -140,7 +140,7 @@ def _answers(
     sweep: "Sweep", settings: "Settings", where: list[str] | None, reference: str | None, parts: "Sequence[Part]"
 ) -> "Answers":
     with spinner(f"Reading {sweep.name}"):
-        from orchestrator.audit.record import recorded_audit
+        from orchestrator.audit.record import with_audit
         from orchestrator.report.answers import answer
         from orchestrator.scheduler.kept_checkpoint import with_items
         from search_spaces.redaction import redacted_text
@@ -149,8 +149,7 @@ def _answers(
         # a report is made to be handed on, and an error may have named a password or a token
         replicates = [replace(r, error=redacted_text(r.error)) if r.error else r for r in recorded.replicates]
         recorded = replace(recorded, replicates=tuple(replicates))
-        study = with_items(with_curves(recorded, sweep, settings), settings)
-        study = replace(study, audit=recorded_audit(sweep.name, settings) or study.audit)
+        study = with_audit(with_items(with_curves(recorded, sweep, settings), settings))
     text = f"Answering: the front of {len(study.conditions):,} conditions under noise, comparisons, published claims"
     with spinner(text):
         return answer(study, question)

@@ -1,6 +1,7 @@
 """What a study says, in sentences."""
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
@@ -18,6 +19,7 @@ from orchestrator.results.comparison import Comparison, is_not_worse
 from orchestrator.results.points import Point
 from orchestrator.results.provenance import StudyProvenance
 from orchestrator.results.question import Question
+from search_spaces.size import arguments
 
 MAX_NAMED: Final = 5
 MAX_COMPARED: Final = 3
@@ -26,6 +28,12 @@ MAX_COMPARED: Final = 3
 def summary_sentences(answers: Answers) -> tuple[str, ...]:
     """What is on the front and how sure that is, what differs from the reference, what becomes of the claims."""
     found = [*confirmation_sentences(answers.question, answers.front.points), *_front(answers), *_comparisons(answers)]
+    is_search = not answers.question.configs and any(one.key for one in answers.study.replicates)
+    if is_search and len(answers.front.points) > 1:
+        found.append(
+            "The seeds that measured the best of many also chose it, which flatters it: `ponderay run "
+            f"{shlex.join(arguments(answers.question.sweep))} --confirm` measures the front on fresh seeds."
+        )
     if answers.verdicts:
         counts = Counter(verdict.finding for verdict in answers.verdicts)
         parts = (f"{counts[finding]} {finding.value}" for finding in Finding if counts[finding])

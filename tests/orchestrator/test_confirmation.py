@@ -72,6 +72,8 @@ def test_what_a_search_drew_is_confirmed_with_the_values_that_it_drew(tmp_path, 
     settings = new_settings(tmp_path)
     search = searched(3, objectives=(Objective("error"),))
     before = run(search, settings)
+    said = summary_sentences(answer(before, recorded_question(search, before)))
+    assert any("`ponderay run tiny.search --confirm` measures the front on fresh seeds" in one for one in said)
     monkeypatch.setattr("orchestrator.cli.confirm.find", lambda *_, **__: search)
     sweep = find_confirmation("tiny.search", False, None, None, None, None, None, settings)
     assert " ".join(capsys.readouterr().out.split()) == (

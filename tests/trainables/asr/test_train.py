@@ -14,7 +14,6 @@ from tests.trainables.folder_trial import FolderTrial, InterruptedTrialError, as
 from trainables import checkpoint, item_errors
 from trainables.asr import cost, decode, epoch, macs, pretrain, train
 from trainables.asr.config import (
-    GREEDY,
     AlwaysBig,
     AsrConfig,
     Budget,
@@ -391,22 +390,3 @@ def test_an_epoch_leaves_no_tensors_behind(tmp_path, ar):
 
     train.train(CONFIG.with_value("training.num_epochs", 5), CountingTrial(tmp_path, ar))
     assert sizes[2:] == [sizes[2]] * 4
-
-
-@pytest.mark.parametrize("name", ["stochastic", "deterministic", "random", "other_targets"])
-def test_an_audit_tests_the_predictions_that_the_reported_error_and_cost_are_of(tmp_path, ar, trained, name):
-    (evaluation,) = (one for one in CONFIG.evaluations if one.name == name)
-    evaluation = evaluation.model_copy(update={"decoding": GREEDY})
-    train.evaluate(CONFIG, trained.restore(), evaluation, tested := FolderTrial(tmp_path / "tested", ar))
-    (reported,) = tested.reports.values()
-    examples = train.examples(CONFIG, "test")
-    predictions = train.predict(CONFIG, trained.restore(), evaluation, trained, examples)
-    edits = 0
-    for example, prediction in zip(examples, predictions, strict=True):
-        best, blank = prediction.probabilities.argmax(-1).tolist(), prediction.probabilities.shape[-1] - 1
-        labels = [label for label, before in zip(best, [None, *best], strict=False) if label not in (blank, before)]
-        edits += edit_distance(labels, example.targets.tolist())
-    num_frames = sum(len(example.inputs) for example in examples)
-    assert reported["per"] == pytest.approx(edits / sum(len(example.targets) for example in examples))
-    assert reported["macs_per_frame"] == pytest.approx(sum(one.macs for one in predictions) / num_frames, rel=1e-6)
-    assert reported["routing_rate"] == sum(int(one.decisions.sum()) for one in predictions) / num_frames
