@@ -137,6 +137,8 @@ def modules_of_no_other_test(
     for name in [name for name in sys.modules if name not in before]:
         if Path(getattr(sys.modules[name], "__file__", None) or "/").is_relative_to(tmp_path_factory.getbasetemp()):
             del sys.modules[name]
+    if loaded := sys.modules.get("orchestrator.worker.trainable"):
+        loaded._load.cache_clear()  # by name; another test's toy.py is another trainable
 
 
 @pytest.fixture(autouse=True)

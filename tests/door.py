@@ -73,19 +73,13 @@ def ponderay(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def of_a_page(line: str) -> tuple[str, str]:
     """A command of a page without its remark, and what it prints in the working folder.
 
-    A sweep is run with two seeds of each condition, unless the line names CPUs; what asks about it is answered in this
-    process, which has loaded everything.
+    It is given in this process, which has loaded everything and may have a Ray. A sweep is run with two seeds of each
+    condition, unless the line names CPUs.
     """
-    arguments = shlex.split(line, comments=True)
-    if arguments[0] in ("pareto", "compare", "report"):
-        from orchestrator.cli.main import app
+    from orchestrator.cli.main import app
 
-        result = CliRunner(env={"COLUMNS": "200"}).invoke(app, arguments, catch_exceptions=False)
-        code, printed = result.exit_code, result.output
-    else:
-        is_small = arguments[0] != "run" or "--cpus" in arguments
-        few = () if is_small else ("--seeds", "2", "--cpus", "2")
-        done = ponderay(Path.cwd(), *arguments, *few)
-        code, printed = done.returncode, done.stdout + done.stderr
-    assert code == 0, (line, printed[-4000:])
-    return " ".join(arguments[:2]), printed
+    arguments = shlex.split(line, comments=True)
+    few = ("--seeds", "2", "--cpus", "2") if arguments[0] == "run" and "--cpus" not in arguments else ()
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(app, [*arguments, *few], catch_exceptions=False)
+    assert result.exit_code == 0, (line, result.output[-4000:])
+    return " ".join(arguments[:2]), result.output

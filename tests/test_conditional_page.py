@@ -45,6 +45,7 @@ def test_the_file_reports_the_cost_that_paper_says(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.long  # the page about own models gives the same commands to Ray
+@pytest.mark.usefixtures("ray_instance")
 def test_the_page_does_what_it_says(workplace):
     Path("routed.py").write_text(SOURCE)
     printed = dict(of_a_page(line) for line in COMMANDS)

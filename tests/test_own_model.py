@@ -1,12 +1,12 @@
 """The page about models of one's own does what it says: its files and its commands, in its order, in a fresh folder."""
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 
-from tests.door import ROOT, of_a_page, ponderay
+from tests.door import ROOT, of_a_page
+from trainables.errors import InputError
 
 PAGE = (ROOT / "docs/own-model.md").read_text()
 PART = re.compile(r"`(\w+\.py)`[^`\n]*:[^\n]*\n\n```python\n(.*?)^```|^ponderay ([^\n]+)", re.DOTALL | re.MULTILINE)
@@ -19,6 +19,7 @@ def test_every_block_of_python_is_one_of_its_files():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("ray_instance")
 def test_the_page_does_what_it_says(workplace):
     printed = {}
     for file, source, words in (found.groups() for found in PART.finditer(PAGE)):
@@ -27,8 +28,8 @@ def test_the_page_does_what_it_says(workplace):
             Path(file).write_text(fewer.replace("num_trials=20", "num_trials=2"))
             continue
         if words.startswith("importance"):  # of fewer trials than it needs
-            refused = ponderay(Path.cwd(), *shlex.split(words, comments=True))
-            assert refused.returncode == 2 and "needs 20 complete trials, but there are 2" in refused.stderr
+            with pytest.raises(InputError, match="needs 20 complete trials, but there are 2"):
+                of_a_page(words)
             continue
         command, said = of_a_page(words)
         printed[command] = said

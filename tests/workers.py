@@ -1,9 +1,10 @@
-"""Which tests run side by side: a worker takes a whole file, and one worker all files on the shared Ray.
+"""Which tests run side by side: a worker takes a whole file, and one worker all files on the Ray that tests share.
 
 Marks of groups would say the same, but pytest 9.2 has no `_nodeid`, by which pytest-xdist 3.8 passes them on.
 """
 
 import os
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
@@ -11,9 +12,13 @@ from xdist.scheduler import LoadScopeScheduling
 
 MOST_WORKERS: Final = 4  # of some 2 GB each
 SHARED_RAY: Final = frozenset(
-    f"tests/integration/{name}.py"
-    for name in ("test_autoscaling", "test_bucket", "test_day", "test_doctor", "test_on_ray", "test_recogniser")
-)
+    f"tests/{name}.py"
+    for name in (
+        "integration/test_autoscaling", "integration/test_bucket", "integration/test_day", "integration/test_doctor",
+        "integration/test_examples", "integration/test_on_ray", "integration/test_recogniser", "test_conditional_page",
+        "test_own_model",
+    )
+)  # fmt: skip
 """Files with tests on the session's one Ray."""
 
 SHARED_SERVER: Final = frozenset(f"tests/integration/{name}.py" for name in ("test_study_copy", "test_tracking_server"))
@@ -22,16 +27,13 @@ SHARED_SERVER: Final = frozenset(f"tests/integration/{name}.py" for name in ("te
 OWN_RAYS: Final = (
     frozenset(
         f"tests/{name}.py"
-        for name in (
-            "integration/test_examples", "integration/test_jobs", "integration/test_overhead",
-            "integration/test_small_nodes",
-        )
+        for name in ("integration/test_jobs", "integration/test_overhead", "integration/test_small_nodes")
     ),
     frozenset(
         f"tests/{name}.py"
         for name in (
             "integration/test_lost_ray", "integration/test_secrets", "integration/test_working_folder",
-            "test_conditional_page", "test_own_model", "test_ponderay",
+            "test_ponderay",
         )
     ),
 )  # fmt: skip
@@ -39,10 +41,20 @@ OWN_RAYS: Final = (
 
 LONGEST: Final = (
     frozenset({"tests/cluster/test_mission.py", "tests/cluster/test_slurm.py"}),
+    SHARED_RAY,
     *reversed(OWN_RAYS),
     frozenset({"tests/search_spaces/test_asr_controls.py", "tests/trainables/act/test_train.py"}),
 )
 """Files that begin first, in this order, for one that begins last would keep a single worker busy."""
+
+
+@pytest.fixture(scope="session")
+def ray_instance() -> Iterator[None]:
+    """Two CPUs on this machine, as a command starts them for itself; drivers of this process find them and use them."""
+    from orchestrator.cluster.session import ray_session
+
+    with ray_session(2, is_verbose=False):
+        yield
 
 
 class FilesToWorkers(LoadScopeScheduling):

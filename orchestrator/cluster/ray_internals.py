@@ -150,8 +150,19 @@ def autoscaling_coordinator() -> Any:
     return get_or_create_autoscaling_coordinator()  # type: ignore[no-untyped-call]
 
 
-def trainer_without_process_group() -> type[Any]:
-    """Ray Train's trainer under that of torch: it loads no torch in the processes that only look on."""
-    from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
+def trainer(has_process_group: bool) -> type[Any]:
+    """Ray Train's trainer, without the process that serves Ray's own datasets: nobody here has any.
 
-    return DataParallelTrainer
+    Without a process group it is the one under that of torch: it loads no torch in the processes that only look on.
+    """
+    if has_process_group:
+        from ray.train.torch import TorchTrainer as Plain
+    else:
+        from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer as Plain  # type: ignore[assignment]
+
+    class Trainer(Plain):
+        def _create_default_callbacks(self) -> list[Any]:
+            callbacks = super()._create_default_callbacks()  # type: ignore[misc]
+            return [one for one in callbacks if type(one).__name__ != "DatasetsCallback"]
+
+    return Trainer

@@ -14,7 +14,7 @@ import ray.train
 from ray import tune
 from ray.tune import PlacementGroupFactory
 
-from orchestrator.cluster.ray_internals import trainer_without_process_group
+from orchestrator.cluster.ray_internals import trainer
 from orchestrator.cluster.worker_setup import enter, pin_cluster
 from orchestrator.journal.folder import PRUNED_FILE, ReplicateFolder
 from orchestrator.journal.lines import Record
@@ -75,13 +75,8 @@ def _run_workers(work: Work) -> None:
     tune.report({"records": json.dumps([{"kind": "driving", "time_ms": time.time_ns() // 1_000_000} | process])})
     resources = work.resources
     least, most = resources.min_workers, resources.num_workers
-    if resources.num_workers == 1:  # without a process group neither trial nor controller loads torch for seconds
-        trainer_type: Any = trainer_without_process_group()
-    else:
-        from ray.train.torch import TorchTrainer
-
-        trainer_type = TorchTrainer
-    trainer = trainer_type(
+    trainer_type = trainer(has_process_group=resources.num_workers > 1)  # else neither trial nor controller loads torch
+    trainer_type(
         _run_in_worker,
         train_loop_config={"work": work.model_dump_json()},
         scaling_config=ray.train.ScalingConfig(
@@ -96,8 +91,7 @@ def _run_workers(work: Work) -> None:
             callbacks=[TuneReportCallback()],  # type: ignore[list-item, no-untyped-call]
             failure_config=ray.train.FailureConfig(max_failures=NUM_RETRIES),
         ),
-    )
-    trainer.fit()
+    ).fit()
     shutil.rmtree(work.folder / "ray_train", ignore_errors=True)
 
 

@@ -65,6 +65,7 @@ def runtime_environment() -> dict[str, Any]:
 def made_here() -> Iterator[None]:
     """A block in which a cluster is started whose processes all have what `runtime_environment` would give them."""
     own = {"OMP_NUM_THREADS": "1", "PL_DISABLE_FORK": "1"}  # the second is what Tune gives each trial
+    own["RAY_TRAIN_ENABLE_PREEMPTION_WATCHER"] = "0"  # a process for each replicate: nobody takes this machine back
     before = {name: os.environ.get(name) for name in own}
     os.environ.update(own)
     try:

@@ -25,7 +25,7 @@ ROOT: Final = Path(__file__).parents[2]
 HEAD, WORKERS = "10.77.0.2", ("10.77.0.3", "10.77.0.4")
 SWEEP: Final = "act.tau_parity_laptop"
 SIZE: Final = (
-    "--smoke", "--seeds", "2", "--set", "training.num_iterations=2000", "--set", "training.report_every=50",
+    "--smoke", "--seeds", "1", "--set", "training.num_iterations=2000", "--set", "training.report_every=50",
 )  # fmt: skip
 STUDY: Final = f"{SWEEP}.smoke"
 DASHBOARD, SERVER = "http://127.0.0.1:8265", "http://127.0.0.1:5000"
@@ -95,12 +95,12 @@ class Scenario:
         }
 
 
-def wait(limit_s: float, what: str, condition: Callable[[], Any]) -> Any:
+def wait(limit_s: float, what: str, condition: Callable[[], Any], pause_s: float = 1.0) -> Any:
     """What `condition` says once it says something."""
     deadline = time.monotonic() + limit_s
     while not (found := condition()):
         assert time.monotonic() < deadline, f"not within {limit_s:.0f} s: {what}"
-        time.sleep(1)
+        time.sleep(pause_s)
     return found
 
 
@@ -158,7 +158,8 @@ def up(at: Scenario, *options: str) -> None:
 
 def all_there(at: Scenario) -> None:
     """Three machines, two of which train."""
-    wait(90, "three nodes", lambda: {"3 local.cluster.node", "0.0/2.0 CPU"} <= {*status_lines(at)})
+    there = {"3 local.cluster.node", "0.0/2.0 CPU"}
+    wait(90, "three nodes", lambda: there <= {*status_lines(at)}, pause_s=5.0)  # to ask takes seconds of both machines
 
 
 def comes_up_again(at: Scenario) -> None:
@@ -293,7 +294,7 @@ def goes_down(at: Scenario) -> None:
         found = [at.run("ssh", "-o", "ConnectTimeout=2", host, "ps -eo args", wanted=None) for host in (HEAD, *WORKERS)]
         return [line for text in found for line in text.splitlines() if any(one in line for one in OURS)]
 
-    wait(150, "nothing is left", lambda: not left())
+    wait(150, "nothing is left", lambda: not left(), pause_s=5.0)
     say(f"ray down: nothing is left running after {time.monotonic() - began:.0f} s")
 
 

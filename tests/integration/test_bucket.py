@@ -24,12 +24,14 @@ from orchestrator.journal.lines import line_of
 from orchestrator.journal.study_file import read_study_file
 from orchestrator.machine.network import free_port
 from orchestrator.run import run
+from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.curves import load_curves
 from orchestrator.tracking.load import load_study
 from search_spaces.resources import Resources
 from search_spaces.sweep import Condition
 from tests.integration.put_away import put_away_and_bring_back
 from tests.integration.sweeps import run_quietly, tiny
+from tests.integration.test_without_ray import statuses
 from tests.integration.tiny import TinyEvaluation
 from trainables.errors import DataWarning, InputError
 
@@ -240,6 +242,12 @@ def test_trials_and_train_workers_of_ray_give_the_same_digits_though_one_is_kill
     assert mark.exists()
     kinds = Counter(file.name.partition(".")[0] for file in (workplace / "bucket").rglob("*") if file.is_file())
     assert kinds == {"journal": 3, "writer": 3, "step_000001": 1, "step_000004": 2, "study": 1, "curves": 1}
+    for journal in Path("runs").rglob("journal.jsonl"):
+        steps = [record["step"] for record in map(json.loads, journal.open()) if record["kind"] == "metrics"]
+        assert steps == sorted(set(steps))
+    recorded = Tracking(read_settings()).read_study("tiny.ray").replicates
+    assert [dict(one.metrics) for one in recorded] == [dict(one.metrics) for one in outcome.replicates]
+    assert "RUNNING" not in statuses("tiny.ray").values()
 
 
 def test_a_bucket_that_is_not_there_is_the_users_mistake(bucket, monkeypatch):

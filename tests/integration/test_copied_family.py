@@ -1,14 +1,13 @@
 """The families hold no privilege: a copy of one under another name, outside our packages, has equal digits."""
 
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from orchestrator.cli.main import app
 from orchestrator.environment.settings import read_settings
 from orchestrator.tracking.client import Tracking
 
@@ -45,11 +44,9 @@ def copied(workplace: Path) -> Path:
 
 def done(*arguments: str) -> str:
     """What `ponderay ARGUMENTS` prints, which must succeed."""
-    command = [sys.executable, "-m", "orchestrator", *arguments]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
-    assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-2000:]
-    return ended.stdout
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
 
 
 def untimed(metrics: Mapping[str, float]) -> dict[str, float]:

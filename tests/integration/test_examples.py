@@ -1,5 +1,6 @@
 """Each example as a user runs it: killed, interrupted, run to its end, reported; its digits are a whole run's."""
 
+import contextlib
 import json
 import os
 import shlex
@@ -12,10 +13,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from orchestrator.checks.resumption import differences, in_folder, numbers_of, run_forked
 from orchestrator.cli.main import app
 from orchestrator.environment.settings import read_settings
+from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.results.study import Replicate
+from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
+from orchestrator.worker.template import Template
+from search_spaces.find import find_sweep
 from tests.integration.test_without_ray import statuses
 from tests.waiting import LIMIT_S, until
 
@@ -32,15 +38,8 @@ def environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": str(ROOT)}
 
 
-def done(*arguments: str) -> str:
-    """What the command prints, which must succeed."""
-    ended = subprocess.run(ponderay(*arguments), env=environment(), capture_output=True, text=True, check=False)  # noqa: S603
-    assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-2000:]
-    return ended.stdout
-
-
 def answered(*arguments: str) -> str:
-    """What a command that only reads prints, in this process, which has loaded everything."""
+    """What a command prints in this process, which has loaded everything and has a Ray."""
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
@@ -90,11 +89,12 @@ def train(config, trial):
 @pytest.mark.parametrize(
     ("example", "sweep"), [("plain_torch", "spirals"), pytest.param("lightning_module", "sine", marks=pytest.mark.long)]
 )
+@pytest.mark.usefixtures("ray_instance")
 def test_an_example_that_was_killed_goes_on_with_equal_digits(workplace, monkeypatch, example, sweep):
     name, source = f"{example}.py:widths", (ROOT / f"examples/{example}.py").read_text()
     assert len(source.splitlines()) < 60
     Path(f"{example}.py").write_text(source + SLOWLY)
-    run = ("run", name, "--seeds", "1", "--cpus", "2")
+    run = ("run", name, "--seeds", "1", "--cpus", "1")
     driver = subprocess.Popen(ponderay(*run), env=environment())  # noqa: S603
     until(lambda: steps_done() >= 3 or driver.poll() is not None)
     driver.send_signal(signal.SIGKILL)
@@ -106,32 +106,39 @@ def test_an_example_that_was_killed_goes_on_with_equal_digits(workplace, monkeyp
     assert driver.wait(LIMIT_S) == 1
     assert f"`{shlex.join(['ponderay', *run])}` continues from here" in Path("log").read_text()
     assert "RUNNING" not in statuses(sweep).values()
-    assert "3 complete, 0 failed" in done(*run)
+    assert "3 complete, 0 failed" in answered(*run)
     assert "width=" in answered("pareto", sweep)
     resumed = next(one for one in recorded(sweep) if starts()[one.key] >= 2)
     Path(f"{example}.py").write_text(source)
     monkeypatch.setenv("PONDERAY_RUNS", "whole")
-    done("train", name, "--condition", resumed.condition)
+    answered("train", name, "--condition", resumed.condition)
     (whole,) = recorded(sweep)
     assert (whole.state, dict(whole.metrics)) == ("complete", dict(resumed.metrics))
 
 
 @pytest.mark.parametrize("example", ["lightning_module", "hugging_face"])
 def test_the_callbacks_of_other_trainers_report_all_that_a_resumed_training_needs(workplace, example):
+    """A replicate that was killed behind its second report, or soon after, ends with the digits of a whole one."""
     shutil.copy(ROOT / f"examples/{example}.py", ".")
-    checked = done("check", f"{example}.py:widths")
-    assert all(line in checked for line in ("repeated ok", "independent of what ran before", "resumed (killed after"))
-    assert "differs" not in checked
+    sweep = find_sweep(f"{example}.py:widths")
+    work = TaskFactory(sweep, read_settings(), num_gpus=0).replicate(sweep.conditions[0], 1, {}).work
+    whole, cut = (in_folder(work, Path(name).absolute()) for name in ("whole", "cut"))
+    with contextlib.closing(Template()) as template:
+        run_forked(template, cut, 2)
+        assert numbers_of(cut) and ReplicateFolder(cut.folder, {}).state()["state"] != "complete"
+        for one in (whole, cut.model_copy(update={"attempt": "again"})):
+            run_forked(template, one, None)
+            assert ReplicateFolder(one.folder, {}).state()["state"] == "complete"
+    assert numbers_of(cut).keys() == numbers_of(whole).keys()
+    assert list(differences(numbers_of(whole), numbers_of(cut))) == []
 
 
+@pytest.mark.usefixtures("ray_instance")
 def test_the_package_runs_through_the_public_door(workplace):
     shutil.copytree(ROOT / "examples/routed_bytes", "routed_bytes", ignore=shutil.ignore_patterns("__pycache__"))
     name, study = "routed_bytes.sweeps:laptop", "routed_bytes.laptop.smoke"
-    checked = done("check", name, "--smoke", "--condition", "surprisal_25")
-    assert "contract ok" in checked
-    assert "repeated ok" in checked
-    assert "resumed (killed after step 2) ok" in checked
-    assert "16 complete, 0 failed" in done("run", name, "--smoke", "--cpus", "2")
+    some = [word for condition in ("surprisal_25", "random_25", "top_k_25") for word in ("--condition", condition)]
+    assert "6 complete, 0 failed" in answered("run", name, "--smoke", "--cpus", "2", *some)
     assert "top_k_25" in answered("pareto", study)
     assert "bits_per_byte" in answered("compare", study, "surprisal_25", "random_25")
     assert "routed_bytes" in answered("report", study)

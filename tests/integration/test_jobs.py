@@ -30,6 +30,7 @@ from orchestrator.run import run_here
 from orchestrator.tracking.client import Tracking
 from search_spaces.find import find_sweep
 from tests.door import PLAIN, ROOT
+from tests.integration.test_secrets import NAMES, Place, check_nothing_leaked, made_up
 
 pytestmark = pytest.mark.slow
 
@@ -59,20 +60,28 @@ class Head:
     """A cluster of two CPUs on this machine.
 
     Attributes:
-        folder: where its jobs keep their runs, in `runs`.
-        environment: of its processes, and of those who use it.
+        place: with its home, what its jobs keep in `runs`, Ray's files, and what was said and seen.
+        environment: of its processes, and of those who use it; the secrets given to them are in it.
     """
 
     address: str
-    folder: Path
+    place: Place
     environment: Mapping[str, str]
+
+    @property
+    def folder(self) -> Path:
+        """Where all of it is."""
+        return self.place.folder
 
     def run(self, *arguments: str, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
         """`ponderay ARGUMENTS`, as somebody who has the token."""
         command = [sys.executable, "-m", "orchestrator", *arguments]
         environment = {**self.environment, "RAY_API_SERVER_ADDRESS": self.address, **variables}
         how = {"env": environment, "cwd": cwd, "capture_output": True, "text": True, "timeout": WAIT_S}
-        return subprocess.run(command, **how, check=False)  # noqa: S603
+        with self.place.watching():
+            done = subprocess.run(command, **how, check=False)  # noqa: S603
+        self.place.said += (done.stdout + done.stderr).encode()
+        return done
 
     def status(self, route: str, token: str | None, content: bytes | None = None) -> int:
         """What the dashboard answers to whoever shows this token, or none."""
@@ -131,26 +140,30 @@ class Connection(socketserver.BaseRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def head(tmp_path_factory) -> Iterator[Head]:
-    folder, short = tmp_path_factory.mktemp("head"), Path(tempfile.mkdtemp(prefix="ray-"))  # sockets' paths are limited
+def head() -> Iterator[Head]:
+    folder = Path(tempfile.mkdtemp(prefix="p", dir="/tmp"))  # sockets' paths are limited
+    given = {name: made_up() for name in NAMES}
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     own = {"HOME": str(folder), "PATH": path, "RAY_AUTH_MODE": "token", "PONDERAY_RUNS": str(folder / "runs")}
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "PONDERAY_"))}
-    environment = kept | own | {"RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": str(short)}
-    (folder / ".ray").mkdir()
-    (folder / ".ray" / "auth_token").write_text(TOKEN)
+    environment = kept | own | given | {"RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": str(folder / "r")}
+    (folder / "r").mkdir()
+    token = folder / ".ray" / "auth_token"
+    token.parent.mkdir()
+    token.touch(0o600)
+    token.write_text(TOKEN)
     port = free_port()
     command = [sys.executable, "-c", HEAD, str(port)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     process = subprocess.Popen(command, env=environment, cwd=folder, text=True, **pipes)  # noqa: S603
     try:
         assert process.stdout and process.stdout.readline() == "ready\n"
-        yield Head(f"http://127.0.0.1:{port}", folder, environment)
+        yield Head(f"http://127.0.0.1:{port}", Place(folder, given), environment)
         process.communicate(timeout=60)
     finally:
         process.kill()
         process.wait()
-        shutil.rmtree(short, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_who_has_no_token_gets_nothing(head):
@@ -164,7 +177,7 @@ def test_who_has_no_token_gets_nothing(head):
     assert "does not accept the token in RAY_AUTH_TOKEN" in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_a_job_is_stopped_in_order_and_the_next_one_ends_it_with_the_same_digits(head, workplace):
+def test_a_job_is_stopped_in_order_and_the_next_one_ends_it_with_the_same_digits_and_leaves_no_secret(head, workplace):
     options = (*OPTIONS, "--env", f"PONDERAY_DATA={head.folder}", "--env", "MARK=a 'b' $HOME")
     done = head.run("submit", *options)
     assert done.returncode == 0, done.stderr
@@ -191,6 +204,8 @@ def test_a_job_is_stopped_in_order_and_the_next_one_ends_it_with_the_same_digits
     alone = run_here(sweep, read_settings(), Console(quiet=True), accept_code=False).replicates
     assert len(digits(alone)) == 3
     assert digits(head.replicates()) == digits(alone)
+    assert head.run("doctor").returncode in (0, 3)
+    check_nothing_leaked(head.place, {**head.place.given, "of Ray": TOKEN}, {".ray/auth_token"})
 
 
 def check_followed_through_breaks(head: Head) -> None:

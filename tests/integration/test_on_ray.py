@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from search_spaces.distributions import Real
 from search_spaces.halving import Halving
 from search_spaces.resources import Resources
 from search_spaces.sweep import Condition, Objective, Search, Sweep
-from tests.integration.sweeps import IN_TRIAL, run_quietly, searched, tiny
+from tests.integration.sweeps import IN_TRIAL, run_quietly, tiny
 from tests.integration.test_damaged_journals import stop_in_the_last_step
 from tests.integration.test_without_ray import starts, statuses
 from tests.integration.tiny import TinyConfig
@@ -38,11 +37,11 @@ def by_condition(outcome):
     return {(r.condition, r.seed): (r.state, dict(r.metrics)) for r in outcome.replicates}
 
 
-def test_trial_train_workers_and_no_ray_give_the_same_digits(monkeypatch):
+def test_a_replicate_has_the_digits_of_a_run_without_ray_and_as_many_threads_as_cpus(monkeypatch):
     monkeypatch.setattr(runs, "DRAW_AFTER_S", 0.0)  # as if it had taken longer, so the front is drawn at its end
     conditions = (
-        Condition("in the trial", {"first.level": 0.5}),
-        Condition("in two workers", {"first.level": 0.625}, Resources(num_workers=2)),
+        Condition("on one CPU", {"first.level": 0.5}),
+        Condition("on two", {"first.level": 0.625}, Resources(num_workers=0, cpus_per_worker=2)),
     )
     sweep = tiny(conditions, seeds=(1,))
     outcome = run_with_ray(sweep)
@@ -54,21 +53,13 @@ def test_trial_train_workers_and_no_ray_give_the_same_digits(monkeypatch):
     assert stored == {f"figures/tiny.sweep.front.{ending}" for ending in ("html", "png", "json")}
     run_with_ray(sweep)
     assert set(starts().values()) == {1}
-    assert {record["threads"] for record in started_records("tiny.sweep")} == {1}
+    assert sorted(record["threads"] for record in started_records("tiny.sweep")) == [1, 2]
 
 
 def started_records(sweep):
     journals = Path("runs/replicates", sweep).rglob("journal.jsonl")
     records = [json.loads(line) for journal in journals for line in journal.open()]
     return [record for record in records if record["kind"] == "started"]
-
-
-def test_a_replicate_gets_as_many_threads_as_cpus_and_its_worker_knows_its_own_cluster():
-    """Though another instance of Ray may run on the host."""
-    run_with_ray(tiny((Condition("a", {}, Resources(num_workers=0, cpus_per_worker=2)),), seeds=(1,)))
-    assert [record["threads"] for record in started_records("tiny.sweep")] == [2]
-    address = ray.get(ray.remote(lambda: os.environ["RAY_ADDRESS"]).remote(), timeout=60)
-    assert address == ray.get_runtime_context().gcs_address
 
 
 @pytest.mark.parametrize("num_workers", [0, pytest.param(2, marks=pytest.mark.long)])
@@ -93,49 +84,39 @@ def test_what_a_search_stops_by_its_curve_is_ended_in_trial_and_workers_and_stay
     assert run_with_ray(sweep).num_failed == 0 and starts() == before
 
 
-def check_faults(resources):
-    mark = Path("killed").absolute()
+def test_faults_fail_their_replicate_only_and_a_killed_or_hanging_one_is_tried_again():
+    """The one that raises does so in one of two Train workers, and the other ends with it."""
+    files = {name: Path(name).absolute() for name in ("killed", "hung")}
     conditions = (
         Condition("nan", {"nan_at": 3}),
-        Condition("raises", {"raise_at": 2}, resources),
-        Condition("killed", {"kill_at": 3, "fault_file": mark}, resources),
+        Condition("raises", {"raise_at": 2}, Resources(num_workers=2)),
+        Condition("killed", {"kill_at": 3, "fault_file": files["killed"]}),
+        Condition("hangs", {"hang_at": 3, "fault_file": files["hung"]}, Resources(num_workers=0, report_timeout_s=2.0)),
         Condition("good", {}),
     )
-    outcome = run_with_ray(tiny(conditions, seeds=(1,)))
+    log = io.StringIO()
+    sweep = tiny(conditions, seeds=(1,))
+    outcome = run(sweep, read_settings(), Console(file=log, width=1000), None, accept_code=False)
     assert {r.condition: (r.state, r.error) for r in outcome.replicates} == {
         "nan": ("failed", "DivergedError: The loss is nan at epoch 3, batch 1."),
         "raises": ("failed", "ZeroDivisionError: ordered"),
         "killed": ("complete", ""),
+        "hangs": ("complete", ""),
         "good": ("complete", ""),
     }
-    assert mark.exists()
+    assert all(file.exists() for file in files.values())
+    _, said, where = log.getvalue().partition("it reported nothing for 2 s, so Ponderay ended its process")
+    assert said and "tiny.py" in where
     metrics = {r.condition: dict(r.metrics) for r in outcome.replicates}
     recorded = Tracking(read_settings()).read_study("tiny.sweep").replicates
     assert {r.condition: dict(r.metrics) for r in recorded} == metrics
-    alone = run_quietly(tiny({"killed": {"kill_at": 3}}, name="tiny.alone", seeds=(1,)))
-    assert metrics["killed"] == dict(alone.replicates[0].metrics)
+    undisturbed = {"killed": {"kill_at": 3}, "hangs": {"hang_at": 3}}
+    alone = run_quietly(tiny(undisturbed, name="tiny.alone", seeds=(1,)))
+    assert {name: metrics[name] for name in undisturbed} == {r.condition: dict(r.metrics) for r in alone.replicates}
     for journal in Path("runs").rglob("journal.jsonl"):
         steps = [record["step"] for record in map(json.loads, journal.open()) if record["kind"] == "metrics"]
         assert steps == sorted(set(steps))
     assert "RUNNING" not in statuses("tiny.sweep").values()
-
-
-def test_faults_fail_their_replicate_only_and_a_killed_worker_is_replaced():
-    check_faults(Resources(num_workers=0))
-
-
-def test_a_replicate_that_hangs_is_ended_and_tried_again():
-    mark = Path("hung").absolute()
-    hanging = Condition("hangs", {"hang_at": 3, "fault_file": mark}, Resources(num_workers=0, report_timeout_s=2.0))
-    log = io.StringIO()
-    sweep = tiny((hanging, Condition("good", {})), seeds=(1,))
-    outcome = run(sweep, read_settings(), Console(file=log, width=300), None, accept_code=False)
-    assert [(r.condition, r.state) for r in outcome.replicates] == [("hangs", "complete"), ("good", "complete")]
-    assert mark.exists()
-    assert "it reported nothing for 2 s, so Ponderay ended its process" in log.getvalue()
-    assert "tiny.py" in log.getvalue()
-    alone = run_quietly(tiny({"hangs": {"hang_at": 3}}, name="tiny.alone", seeds=(1,)))
-    assert dict(outcome.replicates[0].metrics) == dict(alone.replicates[0].metrics)
 
 
 def test_a_sweep_stops_in_order_at_its_limit_and_goes_on_from_there():
@@ -158,10 +139,6 @@ def test_a_sweep_stops_in_order_at_its_limit_and_goes_on_from_there():
     assert of_each[0] == of_each[1]
 
 
-def test_faults_in_one_of_two_train_workers_end_the_other_too_and_a_killed_one_is_replaced():
-    check_faults(Resources(num_workers=2))
-
-
 def test_two_train_workers_that_cannot_read_the_newest_checkpoint_go_back_to_an_earlier_one(monkeypatch):
     whole = run_quietly(tiny({"a": {}}, name="tiny.whole", seeds=(1,)))
     stop_in_the_last_step(monkeypatch, {"a": {}})
@@ -172,12 +149,7 @@ def test_two_train_workers_that_cannot_read_the_newest_checkpoint_go_back_to_an_
     assert [(r.state, dict(r.metrics)) for r in outcome.replicates] == [("complete", dict(whole.replicates[0].metrics))]
     assert log.getvalue().count("and training goes on after step 2.") == 1
     assert list(Path("runs/replicates/tiny.sweep").rglob("unreadable.step_000003.*"))
-
-
-def test_a_search_is_drawn_and_told_under_ray():
-    outcome = run_with_ray(searched(num_trials=4))
-    assert [r.state for r in outcome.replicates] == ["complete"] * 8
-    assert len({r.condition for r in outcome.replicates}) == 4
+    assert {record["threads"] for record in started_records("tiny.sweep")} == {1}
 
 
 def test_what_can_never_fit_is_refused_before_it_starts():
@@ -185,6 +157,7 @@ def test_what_can_never_fit_is_refused_before_it_starts():
         run_with_ray(tiny((Condition("huge", {}, Resources(num_workers=16)),)))
 
 
+@pytest.mark.long  # in a template without Ray in tests/orchestrator/worker/test_template.py
 def test_a_replicate_has_the_digits_it_has_alone_behind_those_that_change_their_process():
     """All run one after another in one trial's process, which Tune keeps."""
 

@@ -74,6 +74,7 @@ def test_the_figure_of_an_utterance_is_an_artifact_of_its_run():
 
 @pytest.mark.usefixtures("ray_instance")
 @pytest.mark.slow
+@pytest.mark.long  # as in tests/trainables/asr/test_distributed.py without Ray
 def test_two_processes_train_a_recogniser_as_one_does():
     """Without dropout and with p_big = 1, what data-parallel training computes does not depend on their number."""
     config = CONFIG.with_value("controller", Random(p_big=1))

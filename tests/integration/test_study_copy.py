@@ -1,9 +1,6 @@
 """Readers that have only a tracking server: they read the copy of the study file; a silent server stops no answer."""
 
 import json
-import os
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
@@ -16,6 +13,7 @@ from orchestrator.tracking.load import load_directions, load_holder, load_study,
 from orchestrator.tracking.study_copy import read_copy
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_curves import only_by
+from tests.orchestrator.cli.test_main import call
 from tests.servers import Server
 from trainables.errors import DataWarning, InputError
 
@@ -25,7 +23,6 @@ from tests.integration.sweeps import tiny
 def shown():
     return tiny({"b": {"x": 0.25}, "a": {}}, name="tiny.shown", seeds=(1, 2, 3))
 """
-COMMAND = [sys.executable, "-c", "from orchestrator.cli.main import main; main()"]
 
 
 @pytest.fixture
@@ -95,26 +92,31 @@ def test_without_a_copy_the_runs_are_read_and_say_the_same(client: Server, monke
 
 
 @pytest.mark.slow
-def test_front_and_comparison_are_the_same_from_folder_copy_and_runs_and_of_a_silent_server(client: Server):
+def test_front_and_comparison_are_the_same_from_folder_copy_and_runs_and_of_a_silent_server(
+    client: Server, monkeypatch, capsys
+):
     Path("shown.py").write_text(SHOWN)
     run_quietly(tiny(CONDITIONS, name="tiny.shown", seeds=(1, 2, 3)))
 
-    def answers(runs: str, **variables: str) -> tuple[list[object], str]:
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "PONDERAY_RUNS": runs} | variables
-        found, said = [], ""
-        for command in (["pareto"], ["compare", "a", "b"]):
-            line = [*COMMAND, command[0], "shown.py:shown", *command[1:], "--format", "json"]
-            done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
-            assert done.returncode == 0, done.stderr
-            found.append(json.loads(done.stdout))
-            said = done.stderr
-        return found, said
+    said = []
 
-    here, copied = answers("runs")[0], answers("laptop")[0]
+    def answers(runs: str) -> list[object]:
+        monkeypatch.setenv("PONDERAY_RUNS", runs)
+        found = []
+        for command in (["pareto", "shown.py:shown"], ["compare", "shown.py:shown", "a", "b"]):
+            assert call(monkeypatch, *command, "--format", "json") == 0
+            printed = capsys.readouterr()
+            found.append(json.loads(printed.out))
+            said.extend(printed.err.splitlines())
+        return found
+
+    here, copied = answers("runs"), answers("laptop")
     tracking = Tracking(read_settings())
     tracking.log(tracking.sweep_run("tiny.shown"), tags={"ponderay.study": ""})
-    assert here == copied == answers("laptop")[0]
-    found, said = answers("runs", PONDERAY_TRACKING_URI="http://127.0.0.1:9")
-    assert found == here
-    (line,) = (one for one in said.splitlines() if one.startswith("ponderay: "))
-    assert "The tracking store http://127.0.0.1:9 cannot be opened: Connection refused; the answer is as of" in line
+    assert here == copied == answers("laptop")
+    monkeypatch.setenv("PONDERAY_TRACKING_URI", "http://127.0.0.1:9")
+    monkeypatch.setattr("orchestrator.cli.main._shown_warnings", set())
+    said.clear()
+    assert answers("runs") == here
+    (line,) = (one for one in said if "the answer is as of" in one)
+    assert line.startswith("ponderay: The tracking store http://127.0.0.1:9 cannot be opened: Connection refused; the")

@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from typer.testing import CliRunner
 
-from tests.door import ponderay, write
+from orchestrator.cli.main import app
+from tests.door import write
 
 PEEKS = """
 import tempfile
@@ -46,13 +48,14 @@ toy = ponderay.Sweep(
 
 
 @pytest.mark.slow
-def test_a_look_ahead_is_a_finding_and_nothing_is_recorded(tmp_path):
-    found = ponderay(write(tmp_path, PEEKS), "audit", "toy.py:toy", "--format", "json")
+def test_a_look_ahead_is_a_finding_and_nothing_is_recorded(workplace):
+    write(workplace, PEEKS)
+    found = CliRunner().invoke(app, ["audit", "toy.py:toy", "--format", "json"])
     rows = {(one["condition"], one["check"]): one for one in json.loads(found.stdout)}
     findings = [key for key, one in rows.items() if one["result"] == "finding"]
-    assert (found.returncode, findings) == (1, [("ahead=1", "prefix causality")]), found
+    assert (found.exit_code, findings) == (1, [("ahead=1", "prefix causality")]), found.output
     assert rows["ahead=1", "blind to targets"]["why"] == "no example has targets"
-    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["audits"]
+    assert [path.name for path in (workplace / "runs").iterdir()] == ["audits"]
 
 
 @pytest.mark.slow
@@ -61,14 +64,14 @@ def test_a_look_ahead_is_a_finding_and_nothing_is_recorded(tmp_path):
     [
         ("asr.demo", "surprisal"),
         ("act.halting_logic_laptop", "ponder_net,lambda_p=0.2"),
-        ("act.fixed_updates_text_laptop", "budget=2"),
+        pytest.param(("act.fixed_updates_text_laptop", "budget=2"), marks=pytest.mark.long),  # of act as the one above
         ("lm.signals", "surprisal,nll,gold"),
     ],
     ids=" ".join,
 )
-def test_models_that_are_shipped_keep_their_promises(tmp_path, asked):
-    found = ponderay(tmp_path, "audit", *asked, "--smoke", "--format", "json")
+def test_models_that_are_shipped_keep_their_promises(workplace, asked):
+    found = CliRunner().invoke(app, ["audit", *asked, "--smoke", "--format", "json"])
     rows = json.loads(found.stdout)
-    assert found.returncode == 0, [one for one in rows if one["result"] == "finding"]
+    assert found.exit_code == 0, [one for one in rows if one["result"] == "finding"]
     checked = {one["check"] for one in rows if one["result"] == "ok"}
     assert checked >= {"repeats", "sums to 1", "blind to targets", "batch and padding", "counted is executed"}

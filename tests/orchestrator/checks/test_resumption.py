@@ -5,11 +5,13 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
 from orchestrator.checks.resumption import Difference, differences, run_forked
+from orchestrator.cli.main import app
 from orchestrator.environment.settings import read_settings
 from orchestrator.scheduler.task_factory import TaskFactory
-from tests.door import PLAIN, ponderay, write
+from tests.door import PLAIN, write
 from tests.integration.sweeps import tiny
 
 
@@ -73,9 +75,10 @@ FORGETS_AND_KEEPS = KEEPS.replace("rng.setstate(", "tuple(")
     ],
     ids=["forgets its random stream and keeps a file", "noisy"],
 )
-def test_a_replicate_is_tried_again_and_behind_another_and_killed_and_resumed(tmp_path, source, said):
-    """One whose digits are the same is checked in the page about models of one's own, and in the examples."""
-    found = ponderay(write(tmp_path, source), "check", "toy.py:toy")
-    assert found.returncode == 1 and all(text in found.stdout for text in said), found
+def test_a_replicate_is_tried_again_and_behind_another_and_killed_and_resumed(workplace, source, said):
+    """One whose digits are the same is checked in the page about models of one's own."""
+    write(workplace, source)
+    found = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["check", "toy.py:toy"])
+    assert found.exit_code == 1 and all(text in found.stdout for text in said), found.output
     assert "contract ok: toy, 2 conditions" in found.stdout
-    assert not (tmp_path / "runs").exists(), "nothing is recorded"
+    assert not (workplace / "runs").exists(), "nothing is recorded"

@@ -118,15 +118,22 @@ def test_the_description_lies_where_ray_up_puts_it():
     assert f'"{ray_internals.DESCRIPTION}"' in inspect.getsource(cluster_info)
 
 
-def test_torchs_trainer_is_the_one_without_a_process_group_and_more():
-    from ray.train.torch import TorchTrainer
+@pytest.mark.parametrize("has_process_group", [True, False])
+def test_a_trainer_has_all_that_rays_own_has_but_what_serves_datasets(has_process_group):
+    from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 
-    assert issubclass(TorchTrainer, ray_internals.trainer_without_process_group())
+    trainer = ray_internals.trainer(has_process_group)(print)
+    assert isinstance(trainer, DataParallelTrainer)
+    assert any("Torch" in kind.__name__ for kind in type(trainer).__mro__) == has_process_group
+    plain = DataParallelTrainer._create_default_callbacks(trainer)
+    left_out = {type(one) for one in plain} - {type(one) for one in trainer._create_default_callbacks()}
+    assert [kind.__module__ for kind in left_out] == ["ray.train.v2._internal.callbacks.datasets"]
 
 
-def test_nothing_is_joined_unasked_where_ray_was_left():
+def test_nothing_is_joined_unasked_where_ray_was_left(monkeypatch):
     from ray._private import auto_init_hook
 
+    monkeypatch.setattr(auto_init_hook, "enable_auto_connect", True)  # and as it was after the test
     ray_internals.start_nothing_unasked()
     auto_init_hook.auto_init_ray()
     assert not auto_init_hook.enable_auto_connect

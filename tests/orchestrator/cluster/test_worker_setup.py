@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -29,6 +30,14 @@ def test_a_worker_changes_to_the_folder_of_the_command_or_where_it_is_not_to_its
     os.chdir(place / "trial")
     enter(place / "a file")
     assert Path.cwd() == place / "began"
+
+
+def test_a_process_on_a_cluster_that_was_there_begins_with_its_own_clusters_address(place, monkeypatch):
+    """In real ones in tests/integration/test_small_nodes.py."""
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    monkeypatch.setattr("ray.get_runtime_context", lambda: SimpleNamespace(gcs_address="10.0.0.2:6379"))
+    runtime_environment()["worker_process_setup_hook"]()
+    assert os.environ["RAY_ADDRESS"] == "10.0.0.2:6379"
 
 
 @pytest.mark.parametrize(

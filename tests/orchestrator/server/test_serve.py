@@ -59,7 +59,7 @@ def wait_until_gone(server: Server) -> None:
     assert server.processes() == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_in_the_foreground_it_ends_in_order_with_all_that_it_started(lasting, number):
     with in_foreground(lasting) as process:
         assert len(lasting.processes()) == 4
@@ -102,15 +102,8 @@ def test_after_it_was_killed_the_next_start_serves_what_was_recorded(lasting, mo
     assert len([p for p in lasting.processes() if "uvicorn" in p.cmdline()]) == 1
 
 
-def test_the_command_that_ends_it_ends_all_and_says_where_there_is_none(lasting):
-    lasting.start()
-    assert lasting.call("--stop").returncode == 0
-    wait_until_gone(lasting)
-    stopped = lasting.call("--stop")
-    assert stopped.returncode == 0 and "No tracking server" in stopped.stdout
-
-
-def test_of_two_started_in_the_background_at_once_one_serves_and_both_are_content(lasting):
+def test_of_two_started_in_the_background_at_once_one_serves_till_a_command_ends_it(lasting):
+    """By the SIGTERM that also ends one in the foreground."""
     if lasting.processes():
         lasting.stop()
     with lasting.open("--background") as one, lasting.open("--background") as other:
@@ -121,6 +114,10 @@ def test_of_two_started_in_the_background_at_once_one_serves_and_both_are_conten
     assert len([p for p in lasting.processes() if "serve" in p.cmdline()]) == 1
     refused = lasting.call()
     assert refused.returncode == 2 and refused.stderr.count("\n") == 1 and "already runs" in refused.stderr
+    assert lasting.call("--stop").returncode == 0
+    wait_until_gone(lasting)
+    stopped = lasting.call("--stop")
+    assert stopped.returncode == 0 and "No tracking server" in stopped.stdout
 
 
 def test_what_keeps_it_from_starting_is_one_line(own_server, monkeypatch):
