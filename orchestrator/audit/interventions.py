@@ -35,6 +35,9 @@ REPEATED, SUMS, CAUSAL, BLIND, BATCH, COUNTED = (
     "repeats", "sums to 1", "prefix causality", "blind to targets", "batch and padding", "counted is executed",
 )  # fmt: skip
 
+TIED: Final = "predictions are reported"
+"""A finding where `predict` itself asserts that, and it does not hold."""
+
 CHECKS: Final = (REPEATED, SUMS, CAUSAL, BLIND, BATCH, COUNTED)
 
 Change = tuple[str, list[Example], dict[int, int | None]]
@@ -58,6 +61,10 @@ def of_predictions(
     except InputError as error:
         if isinstance(error.__cause__, NotImplementedError):  # it says itself what it cannot
             return [unchecked(check, text_of(error.__cause__)) for check in CHECKS]
+        if isinstance(error.__cause__, AssertionError):  # it holds its predictions against what the model reports
+            first = text_of(error.__cause__).partition("\n")[0]
+            tied = Finding(TIED, "finding", "nothing", f"predictions from what is reported of them: {first}")
+            return [tied, *(unchecked(check, "predictions are not what is reported") for check in CHECKS)]
         raise
     sums = _sums(before, examples)
     again = _first_moved(before, predict(examples), dict.fromkeys(range(len(examples))), examples, MOST_RELATIVE)

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from trainables import checkpoint, distributed
-from trainables.lm import adaptation_cost, corpus, cost, dynamic_evaluation, noise
+from trainables.lm import adaptation_cost, cache, corpus, cost, dynamic_evaluation, noise
 from trainables.lm.adaptation_config import Cache, DynamicEvaluation
 from trainables.lm.config import AdaptedEvaluation, Evaluation, LmConfig, Recoder, Surprisal
 from trainables.lm.dynamic_evaluation import Adapted
@@ -57,15 +57,10 @@ def promises(config: LmConfig, evaluation: Evaluation) -> Promises:
 def predict(
     config: LmConfig, checkpoint_path: Path, evaluation: Evaluation, trial: Trial, examples: Sequence[Example]
 ) -> list[Prediction]:
-    """Each example is a stream of its own, as in a test; with an adaptation all are one stream, in their order.
-
-    Raises:
-        NotImplementedError: for a cache, which is scored at the words that came alone.
-    """
+    """Each example is a stream of its own, as in a test; with an adaptation all are one stream, in their order."""
     if isinstance(evaluation, AdaptedEvaluation):
-        if isinstance(evaluation.adaptation, Cache):
-            raise NotImplementedError("a cache gives the probabilities of the words that came alone")
-        return _adapted(config, checkpoint_path, evaluation, examples)
+        is_cache = isinstance(evaluation.adaptation, Cache)
+        return (_cached if is_cache else _adapted)(config, checkpoint_path, evaluation, examples)
     network, attached = _trained(config, checkpoint_path, evaluation)
     if evaluation.weights == "baseline":
         network, attached = on_baseline(network, attached, trial.prerequisite("baseline"), evaluation)
@@ -101,9 +96,7 @@ def _adapted(
     adapted, dynamic = _prepared(config, checkpoint_path, evaluation), evaluation.adaptation
     assert isinstance(dynamic, DynamicEvaluation)
     network, attached = adapted.network, adapted.attached
-    tokens = [torch.as_tensor(part) for e in examples for part in (e.inputs, e.targets)]
-    inputs, targets = torch.cat(tokens[::2])[:, None], torch.cat(tokens[1::2])[:, None]
-    streams = Streams.beside(inputs, targets, dynamic.segment)
+    streams = _one_stream(examples, dynamic.segment)
     read = dynamic_evaluation.runs(adapted, streams, max(dynamic.rates), dynamic.decays[0])
     parts = [_part(network, attached, *one) for one in read]
     probabilities, gates = (np.concatenate(both)[:, 0] for both in zip(*parts, strict=True))
@@ -116,6 +109,53 @@ def _adapted(
         each += adaptation_cost.backward_macs_per_token(*arguments, dynamic, share)
         made.append(Prediction(probabilities[own], gates[own], len(example.inputs) * each))
     return made
+
+
+@torch.no_grad()
+def _cached(
+    config: LmConfig, checkpoint_path: Path, evaluation: AdaptedEvaluation, examples: Sequence[Example]
+) -> list[Prediction]:
+    """With the highest theta and share, which move most; their -log p must be that of `cache.mixed`."""
+    (network, attached), settings = _trained(config, checkpoint_path, evaluation), evaluation.adaptation
+    assert isinstance(settings, Cache)
+    network.eval()
+    recoder, width, parts = attached.recoder if attached else None, network.config.hidden_size, list[_Part]()
+    state, macs = network.zeros(1, recoder), list[float]()
+    keys, words = state.new_zeros(settings.size, width), torch.full((settings.size,), NO_TARGET, device=state.device)
+    theta, share = state.new_tensor([max(settings.thetas)]), state.new_tensor([max(settings.shares)])
+    streams, seed = _one_stream(examples, config.training.window), test_seed(network, evaluation)
+    for window, drawn in windows_with_noise(network.config, streams, attached, network.vocabulary_size, seed):
+        run = network(window, state, drawn, attached)
+        of_model, gates = _part(network, attached, window, drawn, run)
+        state, queries, targets = run.state, cache.decoded(run), window.targets[:, 0]
+        keys, words = torch.cat([keys, queries]), torch.cat([words, targets])
+        is_seen, products = cache.in_cache(words, len(queries), settings.size), queries @ keys.t()
+        weights = (theta * products).masked_fill(~is_seen, -torch.inf).double().softmax(1).nan_to_num(0.0)
+        own = torch.from_numpy(of_model[:, 0]).to(weights)
+        mixture = (1 - share) * own + share * torch.zeros_like(own).index_add(1, words.clamp(min=0), weights)
+        probabilities = torch.where(is_seen.any(1, keepdim=True), mixture, own)
+        matches = is_seen & (words == targets[:, None])
+        nats = cache.mixed(run.nats[:, 0], products, is_seen, matches, theta, share)[0]
+        found = -probabilities.gather(1, targets.clamp(min=0)[:, None])[:, 0].log()
+        is_asked = targets != NO_TARGET
+        torch.testing.assert_close(found[is_asked].float(), nats[is_asked].float(), rtol=1e-3, atol=1e-4)
+        parts.append((probabilities[:, None].cpu().numpy(), gates))
+        macs += [float(width * len(keys))] * len(queries)  # of the products with what is kept and the window
+        keys, words = keys[-settings.size :], words[-settings.size :]
+    probabilities_of_all, gates_of_all = (np.concatenate(both)[:, 0] for both in zip(*parts, strict=True))
+    made, start = [], 0
+    for example in examples:
+        own_places = slice(start, start + len(example.inputs))
+        start, rate = own_places.stop, float(gates_of_all[own_places].mean())
+        each = cost.macs_per_token(network.config, recoder, network.vocabulary_size, rate)
+        total = len(example.inputs) * each + sum(macs[own_places])
+        made.append(Prediction(probabilities_of_all[own_places], gates_of_all[own_places], total))
+    return made
+
+
+def _one_stream(examples: Sequence[Example], window: int) -> Streams:
+    tokens = [torch.as_tensor(part) for e in examples for part in (e.inputs, e.targets)]
+    return Streams.beside(torch.cat(tokens[::2])[:, None], torch.cat(tokens[1::2])[:, None], window)
 
 
 @lru_cache(maxsize=1)

@@ -273,6 +273,16 @@ def test_a_model_that_keeps_its_promises_has_no_finding(name):
     assert all(one.why for one in found if one.result == "not checked")
 
 
+def test_predictions_that_are_not_what_is_reported_are_a_finding():
+    def predict(examples):
+        raise AssertionError("-log p is 1.5, and 1.7 is reported\nand more")
+
+    found = of_predictions(predict, items(), Promises())
+    assert found[0].result == "finding"
+    assert found[0].moved == "predictions from what is reported of them: -log p is 1.5, and 1.7 is reported"
+    assert {one.result for one in found[1:]} == {"not checked"}
+
+
 def test_what_is_carried_from_item_to_item_may_move_later_ones_alone():
     @torch.no_grad()
     def predict(examples, is_backwards=False):

@@ -1,0 +1,34 @@
+"""`ponderay audit` of models with a planted fault, made by somebody who had not seen it, and of models without one."""
+
+import json
+
+import pytest
+
+from tests.door import ROOT, ponderay
+from tests.planted_leaks import CLEAN, LEAKS
+
+MISSED = {
+    "act_small_parity": "a task that draws training and test alike has no items of training to look at",
+}
+
+
+def audited(tmp_path, place):
+    """The exit code, and the names of the checks that found something."""
+    done = ponderay(tmp_path, "audit", str(ROOT / place), "--format", "json")
+    assert done.returncode in (0, 1), done.stderr
+    return done.returncode, {row["check"] for row in json.loads(done.stdout) if row["result"] == "finding"}
+
+
+@pytest.mark.slow
+@pytest.mark.long  # each trains; what the checks see is held by tests/orchestrator/audit
+@pytest.mark.parametrize("place", LEAKS)
+def test_a_planted_fault_is_found(tmp_path, place):
+    code, found = audited(tmp_path, place)
+    assert (code == 1) == bool(found) == (place.rpartition(":")[2] not in MISSED)
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("place", CLEAN)
+def test_a_model_that_only_looks_faulty_is_not_blamed(tmp_path, place):
+    assert audited(tmp_path, place) == (0, set())
