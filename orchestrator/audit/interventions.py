@@ -198,10 +198,10 @@ def _batch(
         backwards = examples[::-1]
         if found := _first_moved(before[::-1], predict(backwards), same, backwards, rounding):
             return Finding(BATCH, "finding", "the order of the examples turned round", *found)
-        if (short := _cut_short(examples)) and (alone := _possible(predict, [short])):
-            beside = predict([short, *examples[1:]])
-            if found := _first_moved(alone, beside, {0: None}, [short], rounding):
-                return Finding(BATCH, "finding", f"{short.name} beside {len(examples) - 1} longer ones", *found)
+        short = _cut_short(examples)
+        alone, beside = (_possible(predict, [short, *more]) if short else None for more in ((), examples[1:]))
+        if short and alone and beside and (found := _first_moved(alone, beside, {0: None}, [short], rounding)):
+            return Finding(BATCH, "finding", f"{short.name} beside {len(examples) - 1} longer ones", *found)
     if crowd and (found := _first_moved(before, predict([*examples, *crowd]), same, examples, rounding)):
         return Finding(BATCH, "finding", f"{len(crowd)} more behind {len(examples)} examples", *found)
 
