@@ -19,6 +19,9 @@ NUM_DIRECTIONS: Final = 8
 ALIKE: Final = 0.95
 """Correlation over time, at the best shift, of two items of real numbers that are copies."""
 
+ALIKE_STEPS: Final = 0.5
+"""That of their differences from step to step: two slow drifts correlate by chance, and their steps do not."""
+
 LEAST_STEPS: Final = 32
 """Shorter items of real numbers correlate by chance."""
 
@@ -71,7 +74,9 @@ def _near(train: Sequence[Example], test: Sequence[Example]) -> Finding:
         return unchecked(NEAR, f"items must have at least {LEAST_STEPS} steps, all of one shape")
     else:
         symbols = [[_symbols(values) for values in part] for part in (ours, theirs)]
-        likeness, bound = np.maximum(_correlations(ours, theirs), ALIKE / SHARED * _shared_runs(*symbols)), ALIKE
+        steps = ([np.diff(values, axis=0) for values in part] for part in (ours, theirs))
+        alike = np.where(_correlations(*steps) >= ALIKE_STEPS, _correlations(ours, theirs), 0.0)
+        likeness, bound = np.maximum(alike, ALIKE / SHARED * _shared_runs(*symbols)), ALIKE
     most = likeness.max(1)
     if most.max() < bound:
         return Finding(NEAR)

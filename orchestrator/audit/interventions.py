@@ -21,11 +21,14 @@ ROUNDING: Final = 32
 MOST_OFF: Final = 1e-3
 """How far a sum of probabilities may be from 1."""
 
-MOST_UNCOUNTED: Final = 0.01
+MOST_UNCOUNTED: Final = 0.001
 """How far the multiply-accumulates that ran may be from those that were counted, as a share."""
 
 NUM_CHANGED: Final = 2
 """Examples that are changed, one after the other."""
+
+BATCHES: Final = (1, 15)
+"""Copies of an item to which one is added, to count what it costs: large batches may take another way."""
 
 NUM_CUTS: Final = 8
 LEAST_CUT: Final = 8
@@ -139,6 +142,15 @@ def _causality(
                     others[i] = replace(examples[i], inputs=inputs)
                     yield f"inputs of {examples[i].name} after {_place((cut,))} {how}", others, {i: cut}
 
+    for i in fits[-NUM_CHANGED:]:
+        for cut in _cuts(len(examples[i].inputs))[1:-1:2]:
+            others = [*examples]
+            others[i] = _until(examples[i], cut + 1)
+            after = _possible(predict, others)
+            if after and (found := _first_moved(before, after, {i: cut}, examples, rounding)):
+                return Finding(
+                    CAUSAL, "finding", f"inputs of {examples[i].name} cut off after {_place((cut,))}", *found
+                )
     return _answer(CAUSAL, predict, before, examples, changes(), rounding)
 
 
@@ -160,6 +172,14 @@ def _blindness(
                         others[i] = replace(examples[i], targets=targets)
                 yield f"targets of all examples {how}", others, dict.fromkeys(range(len(examples)))
 
+        for i in with_targets:
+            own = examples[i].targets
+            if len(_array(own)) not in (0, 1, len(examples[i].inputs)):  # such as the phones of an utterance
+                others = [*examples]
+                others[i] = replace(examples[i], targets=own[: len(own) // 2])
+                after = _possible(predict, others)
+                if after and (found := _first_moved(before, after, {i: None}, examples, rounding)):
+                    return Finding(BLIND, "finding", f"half of the targets of {examples[i].name} left out", *found)
         return _answer(BLIND, predict, before, examples, all_changes(), rounding)
     fits = [i for i in with_targets if len(before[i].probabilities) == len(examples[i].targets)]
     if not fits:
@@ -227,10 +247,14 @@ def _cut_short(examples: list[Example]) -> Example | None:
     first, lengths = examples[0], {len(example.inputs) for example in examples}
     if len(lengths) > 1 or (length := lengths.pop()) < LEAST_CUT:
         return None
-    end = length * 5 // 8
-    has_each = first.targets is not None and len(_array(first.targets)) == length
-    targets = first.targets[:end] if has_each else first.targets
-    return Example(f"{first.name}, cut to {end} places,", first.inputs[:end], targets, first.group)
+    short = _until(first, length * 5 // 8)
+    return replace(short, name=f"{first.name}, cut to {len(short.inputs)} places,")
+
+
+def _until(example: Example, end: int) -> Example:
+    """The first places of an example, and their targets, if there is one for each."""
+    has_each = example.targets is not None and len(_array(example.targets)) == len(example.inputs)
+    return replace(example, inputs=example.inputs[:end], targets=example.targets[:end] if has_each else example.targets)
 
 
 def _possible(predict: Predict, examples: list[Example]) -> Sequence[Prediction] | None:
@@ -242,23 +266,26 @@ def _possible(predict: Predict, examples: list[Example]) -> Sequence[Prediction]
 
 
 def _counted(predict: Predict, example: Example) -> Finding:
-    """Two copies against one: what runs once, whatever is predicted, falls out."""
+    """One copy more, of few and of many: what runs once, whatever is predicted, falls out."""
     from trainables.conditional.macs import count_macs
 
-    counted, ran, masked = [], [], 0.0
-    for batch in ([example], [example, replace(example, name=f"{example.name} again")]):
-        with count_macs() as macs:
-            predictions = predict(batch)
-        if any(prediction.macs is None for prediction in predictions):
-            return unchecked(COUNTED, "predictions have no `macs`")
-        counted.append(sum(prediction.macs or 0.0 for prediction in predictions))
-        masked = predictions[0].uncounted
-        ran.append(macs.total)
-    said, did = counted[1] - counted[0], ran[1] - ran[0]
-    if abs(did - masked - said) <= MOST_UNCOUNTED * max(said, 1):
-        return Finding(COUNTED)
-    moved = f"multiply-accumulates: {did:,} ran and {said:,.0f} are counted"
-    return Finding(COUNTED, "finding", f"{example.name} predicted once more", moved, float(did - said))
+    for number in BATCHES:
+        counted, ran, masked = [], [], 0.0
+        for copies in (number, number + 1):
+            with count_macs() as macs:
+                predictions = predict([example] * copies)
+            if any(prediction.macs is None for prediction in predictions):
+                return unchecked(COUNTED, "predictions have no `macs`")
+            counted.append(sum(prediction.macs or 0.0 for prediction in predictions))
+            masked = predictions[0].uncounted
+            ran.append(macs.total)
+        said, did = counted[1] - counted[0], ran[1] - ran[0]
+        if abs(did - masked - said) > MOST_UNCOUNTED * max(said, 1):
+            moved = f"multiply-accumulates: {did:,} ran and {said:,.0f} are counted"
+            return Finding(
+                COUNTED, "finding", f"{example.name} predicted once more, beside {number}", moved, float(did - said)
+            )
+    return Finding(COUNTED)
 
 
 def _answer(

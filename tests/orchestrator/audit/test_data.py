@@ -65,6 +65,13 @@ def test_overlapping_windows_of_a_recording_are_found_and_shared_silence_is_not(
     assert findings(train, test) == []
 
 
+def test_two_drifts_are_no_copies():
+    train, test = (
+        [Example(f"{part} {i}", DRAW.normal(size=(60, 1)).cumsum(0)) for i in range(40)] for part in ("train", "test")
+    )
+    assert findings(train, test) == []
+
+
 def test_of_what_is_drawn_alike_the_groups_alone_are_checked():
     train, test = sounds(5, "train"), sounds(5, "test")
     found = {one.check: one for one in of_data(train, [*test, train[0]], True)}

@@ -129,7 +129,7 @@ def reads_targets(x, y):
 
 def teacher_forced(x, y):
     """Correct inputs of a decoder at test: it reads the target before each place."""
-    return predicted(plain(x) + nn.functional.one_hot(y.roll(1), 8))
+    return predicted(plain(x) + nn.functional.one_hot(torch.cat([y[:1] * 0, y[:-1]]), 8))
 
 
 def adapting(is_late):
@@ -187,6 +187,10 @@ def all_of(num, _):
     return num * (WIDTH * 8 + 8 * CLASSES + 64)
 
 
+def dense_in_large_batches(examples):
+    return masked(all_of if len(examples) < 8 else needed)(examples)
+
+
 LEAKS = {
     "peeks one step ahead": (each(peeks), {}, CAUSAL),
     "bidirectional that claims causality": (each(lambda x, y: predicted(BOTH(x[None])[0][0])), {}, CAUSAL),
@@ -210,6 +214,8 @@ LEAKS = {
     "more counted than runs": (masked(lambda n, b: 2 * all_of(n, b)), {}, COUNTED),
     "more runs than is owned up to": (masked(needed, lambda n, b: 0.1 * n), {}, COUNTED),
     "a hundredth of the batch's mean": (batched(centred), {"causal": False}, BATCH),
+    "knows how long an item is": (each(lambda x, y: predicted(plain(x) + len(x) / 9)), {}, CAUSAL),
+    "a batch of eight runs more than is counted": (dense_in_large_batches, {}, COUNTED),
     "only its gate sees the next place, at times": (each(gate_peeks), {}, CAUSAL),
 }  # fmt: skip
 
@@ -253,6 +259,15 @@ def test_what_only_large_batches_do_is_found():
 
     found = {one.check: one for one in of_predictions(predict, items(), Promises(causal=False), of_one_length(12))}
     assert found[BATCH].changed == "12 more behind 4 examples"
+
+
+def test_a_rate_of_targets_is_seen_where_there_is_not_one_for_each_place():
+    def of_rate(x, y):
+        return predicted(plain(x), torch.full((len(x),), len(y) > 0.3 * len(x)))
+
+    uneven = [replace(e, targets=e.targets[: len(e.inputs) // 2]) for e in items()]
+    found = {one.check: one for one in of_predictions(each(of_rate), uneven, Promises())}
+    assert found[BLIND].changed == "half of the targets of item 0 left out"
 
 
 CLEAN = {
