@@ -82,6 +82,8 @@ def evaluate(config, checkpoint, evaluation, trial):
 
 
 def predict(config, checkpoint, evaluation, trial, examples):
+    if any(len(e.inputs) != config.model.context for e in examples):
+        raise ValueError(f"Sequences have {config.model.context} bytes.")  # its cost is counted of this length alone
     with planted(config):
         return family.predict(config, checkpoint, evaluation, trial, examples)
 
