@@ -12,7 +12,7 @@ from trainables.errors import InputError, shown, text_of
 from trainables.importing import in_one_sentence
 from trainables.prediction import Example, Predict, Prediction, Promises
 
-LEAST_RELATIVE, MOST_RELATIVE, ABSOLUTE = 1e-4, 1e-3, 1e-6
+LEAST_RELATIVE, MOST_RELATIVE, ABSOLUTE = 2e-5, 1e-3, 1e-6
 """Probabilities that differ by less are equal: products of matrices of other shapes round in another order."""
 
 ROUNDING: Final = 32
@@ -99,8 +99,7 @@ def _rounding(predict: Predict, examples: list[Example], promises: Promises) -> 
         return MOST_RELATIVE
     most = 0.0
     for example in examples:
-        copies = [replace(example, name=f"{example.name} {number}") for number in range(len(examples))]
-        (alone,), (copy, *_) = predict([example]), predict(copies)
+        (alone,), (copy, *_) = predict([example]), predict([example] * len(examples))  # draws may depend on the name
         if alone.probabilities.shape == copy.probabilities.shape:
             apart = np.abs(alone.probabilities - copy.probabilities) / (alone.probabilities + ABSOLUTE / LEAST_RELATIVE)
             most = max(most, float(np.nan_to_num(apart).max(initial=0)))
@@ -199,10 +198,10 @@ def _batch(
         backwards = examples[::-1]
         if found := _first_moved(before[::-1], predict(backwards), same, backwards, rounding):
             return Finding(BATCH, "finding", "the order of the examples turned round", *found)
-        if (short := _cut_short(examples)) and (alone := _possible(predict, [short])):
-            beside = predict([short, *examples[1:]])
-            if found := _first_moved(alone, beside, {0: None}, [short], rounding):
-                return Finding(BATCH, "finding", f"{short.name} beside {len(examples) - 1} longer ones", *found)
+        short = _cut_short(examples)
+        alone, beside = (_possible(predict, [short, *more]) if short else None for more in ((), examples[1:]))
+        if short and alone and beside and (found := _first_moved(alone, beside, {0: None}, [short], rounding)):
+            return Finding(BATCH, "finding", f"{short.name} beside {len(examples) - 1} longer ones", *found)
     if crowd and (found := _first_moved(before, predict([*examples, *crowd]), same, examples, rounding)):
         return Finding(BATCH, "finding", f"{len(crowd)} more behind {len(examples)} examples", *found)
 

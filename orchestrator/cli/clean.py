@@ -20,7 +20,7 @@ def clean(
     """Say what in the runs folder is no result, and how much room it takes; with --yes, remove it.
 
     That is the cache, what Ray left of killed drivers, checkpoints that were unpacked, what was set aside as damaged,
-    and folders of replicates that are in no study.
+    folders of replicates that are in no study, and what `verify --rerun` has trained.
     """
     from orchestrator.checks.at_work import at_work
     from orchestrator.environment.settings import read_settings
@@ -76,4 +76,5 @@ def _removable(settings: "Settings") -> dict[str, list[Path]]:
         "checkpoints unpacked for reading": unpacked,
         "damaged files set aside": aside,
         "replicates in no study": orphans,
+        "bundles' replicates trained again": list((runs / "reruns").glob("*")),
     }

@@ -174,7 +174,20 @@ def _mixtures(answers: Answers, provenance: StudyProvenance) -> list[str]:
     num_versions, study = len(provenance.code_versions), answers.study
     mixed = [name for name in study.conditions if len({r.data_fingerprint for r in study.of(name)} - {""}) > 1]
     found = [f"Results of {num_versions} versions of the code are mixed."] if num_versions > 1 else []
-    return [*found, f"Replicates of one condition had different data: {listed(mixed)}."] if mixed else found
+    if mixed:
+        found.append(f"Replicates of one condition had different data: {listed(mixed)}.")
+    complete = {name: [one for one in study.of(name) if one.state == "complete"] for name in study.conditions}
+    kinds = {name: {one.device for one in own} - {""} for name, own in complete.items() if own}
+    every = sorted(set().union(*kinds.values()))
+    if len(every) > 1:
+        apart = [name for name, own in kinds.items() if own != set(every)]
+        on_each = (
+            f"and not every condition on each ({listed(apart)}): a part of their differences may be the processors'."
+            if apart
+            else "and every condition on each: the spread of its seeds has what they add."
+        )
+        found.append(f"Replicates ran on {len(every)} kinds of processors ({listed(every)}), {on_each}")
+    return found
 
 
 def _doubts(answers: Answers) -> list[str]:

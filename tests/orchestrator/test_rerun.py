@@ -131,22 +131,24 @@ def call(*arguments):
     return found.exit_code, found.stdout, found.stderr
 
 
-def test_the_command_trains_what_it_draws_once_and_says_what_it_excludes(sweep, truth, monkeypatch):
+def test_the_command_trains_what_it_draws_once_and_says_what_it_excludes(workplace, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    file = bundle(truth, sweep)
+    (workplace / "toy.py").write_text(PLAIN)
+    run_quietly(sweep := find_sweep("toy.py:toy"))
+    file = bundle(truth := load_study("toy"), sweep)
     code, out, err = call("verify", file, "--rerun", 2, "--sweep", "toy.py:toy", "--format", "json")
     assert code == 0, err
     first = json.loads(out)
     assert [row["result"] for row in first["rerun"]] == ["same", "same"] and first["lacking"] == []
-    assert "2 of 20 replicates are trained again by the installed code" in " ".join(err.split())
-    code, out, _ = call("verify", file, "--rerun", 20, "--sweep", "toy.py:toy", "--format", "json")
+    assert "2 of 6 replicates are trained again by the installed code" in " ".join(err.split())
+    code, out, _ = call("verify", file, "--rerun", 6, "--sweep", "toy.py:toy", "--format", "json")
     assert code == 0
     assert json.loads(out)["rerun"][:2] == first["rerun"]  # the same draw, of which more is trained
     assert "None is wrong." in json.loads(out)["said"]
 
-    one = truth.replicates[7]
+    one = truth.replicates[4]
     wrong = bundle(with_losses(truth, {(one.condition, one.seed): 0.5}), sweep, "wrong.zip")
-    code, out, _ = call("verify", wrong, "--rerun", 20, "--sweep", "toy.py:toy")
+    code, out, _ = call("verify", wrong, "--rerun", 6, "--sweep", "toy.py:toy")
     assert code == 1
     (row,) = (line for line in out.splitlines() if "differs" in line)
     assert [cell.strip() for cell in row.strip("│").split("│")[:5]] == [
@@ -162,6 +164,8 @@ def test_the_command_trains_what_it_draws_once_and_says_what_it_excludes(sweep, 
     code, out, _ = call("verify", fewer, "--rerun", 1, "--sweep", "toy.py:toy")
     assert code == 1
     assert "The sweep declares, and the bundle does not name: width=4 seed 1." in out
+    assert call("clean", "--yes")[0] == 0
+    assert list(Path("runs/reruns").iterdir()) == []
     for words, said in (
         (("verify", file, "--sweep", "toy.py:toy"), "--sweep says of what a bundle is for --rerun K"),
         (("verify", "toy", "--rerun", 1), "--rerun is of a bundle"),

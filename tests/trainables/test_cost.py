@@ -26,6 +26,7 @@ from trainables.asr.config import (
 )
 from trainables.asr.data.config import Features
 from trainables.asr.network import RoutedNetwork
+from trainables.cost import causal_attention_macs, masked_attention_macs
 from trainables.errors import InputError
 
 SMALL = AsrConfig(
@@ -225,3 +226,10 @@ def test_a_budget_is_met_by_its_mean_on_average():
         cost.budget_mu(SMALL, Budget(macs_per_frame=10.0), 9, lengths)
     with pytest.raises(InputError, match="big network that costs more than the small one, but they cost 196 and 196 "):
         cost.budget_mu(SMALL.with_value("network.big_hidden_size", 7), Budget(macs_per_frame=middle), 9, lengths)
+
+
+@pytest.mark.parametrize(("num_frames", "context"), [(1, 4), (5, 8), (9, 4), (16, 1)])
+def test_seen_and_masked_pairs_of_an_attention_are_its_full_square(num_frames, context):
+    seen = sum(1 for t in range(num_frames) for s in range(num_frames) if 0 <= t - s < context)
+    assert causal_attention_macs(3, 8, num_frames, context) == num_frames * (3 * 3 * 8 + 8 * 8) + 2 * 8 * seen
+    assert masked_attention_macs(8, num_frames, context) == 2 * 8 * (num_frames**2 - seen)

@@ -58,7 +58,8 @@ def predict(
     for row, length in enumerate(batch.num_frames.tolist()):
         used_big = (output.used_big[row, :length] > 0).cpu()
         macs = cost.utterance_macs(config, working.controller, parts, length, int(used_big.sum()))
-        made.append(Prediction(output.log_probs[row, :length].exp(), used_big, macs, masked_macs(config, length)))
+        masked = masked_macs(config, length) if cost.runs_ar(config, working.controller) else 0
+        made.append(Prediction(output.log_probs[row, :length].exp(), used_big, macs, masked))
     return made
 
 

@@ -57,6 +57,23 @@ def test_warnings_name_what_is_missing_mixed_or_undecidable_each_once():
     )
 
 
+def test_processors_that_conditions_do_not_share_are_a_warning():
+    def said(device_of):
+        replicates = [replace(one, device=device_of(one)) for one in STUDY.replicates]
+        answers = replace(answers_of(Study("s", tuple(replicates))), comparisons=())
+        return warning_sentences(answers, provenance_of(STUDY))
+
+    first = STUDY.conditions[0]
+    assert said(lambda one: "A") == ()
+    (shared,) = said(lambda one: "AB"[one.seed % 2])
+    assert shared == (
+        "Replicates ran on 2 kinds of processors (A and B), and every condition on each: the spread of its seeds has "
+        "what they add."
+    )
+    (apart,) = said(lambda one: "B" if one.condition == first else "AB"[one.seed % 2])
+    assert f"not every condition on each ({first}): a part of their differences may be the processors'." in apart
+
+
 def test_nothing_to_warn_of():
     answers = replace(answers_of(STUDY), comparisons=())
     assert warning_sentences(answers, provenance_of(STUDY)) == ()
