@@ -1,14 +1,17 @@
-"""`ponderay audit` of models with a planted fault, made by somebody who had not seen it, and of models without one."""
+"""`ponderay audit` of models with a planted fault, by two people who had not seen it, and of models without."""
 
 import json
 
 import pytest
 
+from tests import second_leaks
 from tests.door import ROOT, ponderay
 from tests.planted_leaks import CLEAN, LEAKS
 
 MISSED = {
     "act_small_parity": "a task that draws training and test alike has no items of training to look at",
+    "reservoir": "a part that all seeds share may be meant, as what is trained once for all seeds",
+    "epochs": "an order of the data that the seed does not reach moves nothing that is looked at",
 }
 
 
@@ -21,14 +24,16 @@ def audited(tmp_path, place):
 
 @pytest.mark.slow
 @pytest.mark.long  # each trains; what the checks see is held by tests/orchestrator/audit
-@pytest.mark.parametrize("place", LEAKS)
-def test_a_planted_fault_is_found(tmp_path, place):
+@pytest.mark.data
+@pytest.mark.parametrize("place", [*LEAKS, *second_leaks.LEAKS])
+def test_a_planted_fault_is_found(tmp_path, real_data, place):
     code, found = audited(tmp_path, place)
     assert (code == 1) == bool(found) == (place.rpartition(":")[2] not in MISSED)
 
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.parametrize("place", CLEAN)
-def test_a_model_that_only_looks_faulty_is_not_blamed(tmp_path, place):
+@pytest.mark.data
+@pytest.mark.parametrize("place", [*CLEAN, *second_leaks.CLEAN])
+def test_a_model_that_only_looks_faulty_is_not_blamed(tmp_path, real_data, place):
     assert audited(tmp_path, place) == (0, set())
