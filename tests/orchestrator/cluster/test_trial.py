@@ -19,6 +19,13 @@ from tests.trainables.processes import in_one_and_two, process_group
 TRAINABLE = "tests.integration.tiny"
 
 
+@pytest.fixture(autouse=True)
+def cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trial is a process of a cluster; here Ray would start one, or refuse to, by what ran before in this process."""
+    monkeypatch.setenv("RAY_ADDRESS", "")
+    monkeypatch.setattr("ray.get_runtime_context", lambda: SimpleNamespace(gcs_address="127.0.0.1:1"))
+
+
 @pytest.fixture
 def work(tmp_path: Path) -> Work:
     return Work(
