@@ -26,6 +26,8 @@ def of_seeds(
         weights: the first checkpoint of `first` and that of `other`, as `torch.load` gives them; None: there is none.
         same_start: whether all seeds begin with the same weights.
     """
+    last = min(max((step for step, _ in one), default=0) for one in (first, again, other))  # one was ended later
+    first, again, other = ({at: value for at, value in one.items() if at[0] <= last} for one in (first, again, other))
     equal, different = next(differences(first, again), None), list(differences(first, other))
     agree, differ = Finding(EQUAL), Finding(OTHER)
     if equal:

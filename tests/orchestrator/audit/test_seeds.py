@@ -40,6 +40,8 @@ def test_what_a_seed_does_not_reach_is_found(planted, checks):
     (first, ours), (again, _), (other, theirs) = (trained(seed, **planted) for seed in (1, 1, 2))
     found = of_seeds(first, again, other, (ours, theirs))
     assert [one.check for one in found if one.result == "finding"] == checks
+    ended_later = first | {(3, "loss"): 0.5}  # on a busy machine
+    assert of_seeds(ended_later, again, other, (ours, theirs)) == found
 
 
 def test_first_weights_that_are_downloaded_are_not_checked():
