@@ -32,14 +32,15 @@ from orchestrator.report.bundle.verify import check_names
 from orchestrator.report.bundle.write import SEARCH
 from orchestrator.results.study import Replicate, Study
 from orchestrator.run import run_here
-from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.statistics import student
 from orchestrator.statistics.discovery_sampling import most_wrong
 from orchestrator.statistics.significance import holm
 from orchestrator.tracking.checkout import has_commit, package_versions, source_of, unpack_commit
 from orchestrator.tracking.load import load_if_run
 from orchestrator.trained import config_value
+from orchestrator.worker.code_version import code_version
 from orchestrator.worker.template import Template
+from orchestrator.worker.work import config_type
 from search_spaces.size import arguments
 from search_spaces.sweep import Sweep
 from trainables.errors import InputError
@@ -134,7 +135,12 @@ def plan_rerun(bundle: Path, sweep: Sweep, num: int, settings: Settings) -> Reru
     provenance = read_provenance(members["provenance.json"], {})
     given = {} if sweep.search else question.settings
     rerun = Rerun(sweep, given, provenance.packages, order, min(num, len(order)), lacking, "", folder)
-    if all(one.code_version == _code_version(rerun, one, settings) for one in rerun.drawn):
+    by_condition = {one.condition: _sweep_of(rerun, one) for one in rerun.drawn}
+    here = {
+        name: code_version(own.trainable, config_type(own.config(own.conditions[0], own.seeds[0])))
+        for name, own in by_condition.items()
+    }
+    if all(one.code_version == here[one.condition] for one in rerun.drawn):
         return rerun
     place = source_of(sweep.trainable)
     commits = [one for one in reversed(provenance.commits) if has_commit(one, place)]
@@ -148,13 +154,6 @@ def _lacking(sweep: Sweep, study: Study) -> list[tuple[str, int]]:
     seeds = sweep.seeds[: sweep.sequential.minimum] if sweep.sequential else sweep.seeds
     wanted = [] if sweep.search else [(name, seed) for name in sorted(names) for seed in seeds]
     return [one for one in wanted if one not in named]
-
-
-def _code_version(rerun: Rerun, written: Replicate, settings: Settings) -> str:
-    sweep = _sweep_of(rerun, written)
-    factory = TaskFactory(sweep, settings, num_gpus=0)
-    needed = factory.prerequisites(sweep.conditions[0], written.seed)
-    return factory.replicate(sweep.conditions[0], written.seed, needed).work.code_version
 
 
 def _sweep_of(rerun: Rerun, written: Replicate) -> Sweep:
@@ -175,22 +174,23 @@ def train_drawn(rerun: Rerun, settings: Settings, console: Console) -> list[Repl
     runs = rerun.folder / (rerun.commit[:12] or "installed")
     runs.mkdir(exist_ok=True)
     own = replace(settings, runs=runs, storage="", tracking_uri=f"sqlite:///{runs / 'mlflow.db'}", search_uri="")
+    earlier = _trained(rerun, own)
     with contextlib.closing(Template()) as template:
         for written in rerun.drawn:
-            earlier = _trained(rerun, written, own)
-            if earlier and earlier.state == "complete":
+            known = earlier.get((written.condition, written.seed))
+            if known and known.state == "complete":
                 continue
             if rerun.commit:
                 _train_at_commit(rerun, written, own)
             else:
                 run_here(_sweep_of(rerun, written), own, console, template=template)
-    return [_trained(rerun, written, own) for written in rerun.drawn]
+    trained = _trained(rerun, own)
+    return [trained.get((written.condition, written.seed)) for written in rerun.drawn]
 
 
-def _trained(rerun: Rerun, written: Replicate, settings: Settings) -> Replicate | None:
+def _trained(rerun: Rerun, settings: Settings) -> dict[tuple[str, int], Replicate]:
     study = load_if_run(rerun.sweep.name, settings)
-    same = [one for one in study.replicates if one.condition == written.condition] if study else []
-    return next((one for one in same if one.seed == written.seed), None)
+    return {(one.condition, one.seed): one for one in study.replicates} if study else {}
 
 
 def _train_at_commit(rerun: Rerun, written: Replicate, settings: Settings) -> None:

@@ -18,11 +18,12 @@ from orchestrator.scheduler.kept_checkpoint import kept_checkpoint
 from orchestrator.scheduler.task import Task
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.load import load_if_run
+from orchestrator.worker.code_version import code_version
 from orchestrator.worker.failure import is_unreadable
 from orchestrator.worker.journal_trial import best_product
 from orchestrator.worker.template import Template
 from orchestrator.worker.trainable import Evaluation, Trainable, check_function, load
-from orchestrator.worker.work import Work
+from orchestrator.worker.work import Work, config_type
 from search_spaces.known_names import known_names
 from search_spaces.sweep import Condition, Sweep
 from trainables.errors import InputError, shown
@@ -126,8 +127,7 @@ def audit(
             if evaluation is not None and evaluation not in evaluations:
                 known = known_names(evaluations, evaluation)
                 raise InputError(f"{condition.name!r} has no evaluation {evaluation!r}; there are {known}.")
-            needed = kept.prerequisites(condition, sweep.seeds[0])
-            of = partial(Audited, code_version=kept.replicate(condition, sweep.seeds[0], needed).work.code_version)
+            of = partial(Audited, code_version=code_version(sweep.trainable, config_type(config)))
             promised = _promises(trainable, config, next(iter(evaluations.values())))
             if (mark := kept.fingerprint(sweep.trainable, config)) not in seen:
                 seen.add(mark)

@@ -135,25 +135,28 @@ def _correlations(test: Sequence[NDArray[Any]], train: Sequence[NDArray[Any]]) -
     return found
 
 
+def _mixed(rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A number for each row, of equal rows the same."""
+    factors = np.random.default_rng(0).integers(1, 2**62, rows.shape[1], dtype=np.uint64) | np.uint64(1)
+    mixed: NDArray[np.uint64] = (rows * factors).sum(1, dtype=np.uint64)
+    return mixed
+
+
 def _symbols(values: NDArray[Any]) -> NDArray[np.uint64]:
     """A number for each step of an item of real numbers: of equal steps the same, but of silence."""
-    rows = np.ascontiguousarray(values.reshape(len(values), -1).astype(np.float64)).view(np.uint64)
-    factors = np.random.default_rng(1).integers(1, 2**62, rows.shape[1], dtype=np.uint64) | np.uint64(1)
-    mixed: NDArray[np.uint64] = (rows * factors).sum(1, dtype=np.uint64)
+    mixed = _mixed(np.ascontiguousarray(values.reshape(len(values), -1).astype(np.float64)).view(np.uint64))
     is_still = np.concatenate([[False], mixed[1:] == mixed[:-1]])  # silence is equal everywhere
     return np.where(is_still, np.arange(len(values), dtype=np.uint64) + mixed[:1] * np.uint64(3), mixed)
 
 
 def _shared_runs(test: Sequence[NDArray[Any]], train: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
     """The share of the runs of symbols of each test item that each training item has (B A)."""
-    factors = np.random.default_rng(0).integers(1, 2**62, GRAM, dtype=np.uint64) | np.uint64(1)
 
     def runs(values: NDArray[Any]) -> NDArray[np.uint64]:
         if len(values) < GRAM:
             return np.zeros(0, np.uint64)
         windows = np.lib.stride_tricks.sliding_window_view(values.astype(np.uint64), GRAM)
-        mixed: NDArray[np.uint64] = (windows * factors).sum(1, dtype=np.uint64)
-        return np.unique(mixed)
+        return np.unique(_mixed(windows))
 
     ours = [runs(values) for values in test]
     every, owner = np.concatenate(ours), np.repeat(np.arange(len(ours)), [len(one) for one in ours])
