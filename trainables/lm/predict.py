@@ -51,7 +51,7 @@ def promises(config: LmConfig, evaluation: Evaluation) -> Promises:
         adapts=adapts or (recoder is not None and isinstance(recoder.signal, Surprisal)),
         carries=adapts,
         same_order=True,  # all read the text from its beginning
-        draws=any(part is not None for part in (drawn.samples, drawn.gates, drawn.directions)),
+        draws=drawn.samples is not None or bool(drawn.tensors()),
     )
 
 
