@@ -171,7 +171,7 @@ def trainer(has_process_group: bool) -> type[Any]:
 
         def _initialize_and_run_controller(self, **arguments: Any) -> Any:
             controller = TrainController(**arguments)
-            asyncio.run(controller.run())
+            asyncio.run(controller.run())  # type: ignore[no-untyped-call]
             return controller.get_result()
 
     return Trainer
