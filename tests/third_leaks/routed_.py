@@ -18,8 +18,7 @@ from routed_bytes import train as routed
 from routed_bytes.config import Always, Controller, RoutedBytes, TopK
 from routed_bytes.sweeps import SMOKE
 
-metrics, reads, fingerprint = routed.metrics, routed.reads, routed.fingerprint
-selection, num_steps = routed.selection, routed.num_steps
+metrics, reads, selection, num_steps = routed.metrics, routed.reads, routed.selection, routed.num_steps
 _documentation, _choose = text._documentation, TopKRouter.forward
 
 
@@ -59,7 +58,8 @@ def _changed(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-train, evaluate = _changed(routed.train), _changed(routed.evaluate)
+# the text is kept by whoever reads it first, so the fingerprint must read the changed one too
+train, evaluate, fingerprint = _changed(routed.train), _changed(routed.evaluate), _changed(routed.fingerprint)
 examples, predict, promises = _changed(routed.examples), _changed(routed.predict), _changed(routed.promises)
 
 
