@@ -50,6 +50,7 @@ def promises(config: LmConfig, evaluation: Evaluation) -> Promises:
     return Promises(
         adapts=adapts or (recoder is not None and isinstance(recoder.signal, Surprisal)),
         carries=adapts,
+        same_order=True,  # all read the text from its beginning
         draws=any(part is not None for part in (drawn.samples, drawn.gates, drawn.directions)),
     )
 
