@@ -143,7 +143,8 @@ def _causality(
                     yield f"inputs of {examples[i].name} after {_place((cut,))} {how}", others, {i: cut}
 
     for i in fits[-NUM_CHANGED:]:
-        for cut in _cuts(len(examples[i].inputs))[1:-1:2]:
+        cuts = _cuts(len(examples[i].inputs))
+        for cut in cuts[1:-1:2] or cuts:
             others = [*examples]
             others[i] = _until(examples[i], cut + 1)
             after = _possible(predict, others)
