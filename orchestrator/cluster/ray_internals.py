@@ -6,7 +6,7 @@
 import asyncio
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -151,12 +151,17 @@ def autoscaling_coordinator() -> Any:
     return get_or_create_autoscaling_coordinator()  # type: ignore[no-untyped-call]
 
 
-def trainer(has_process_group: bool) -> type[Any]:
-    """Ray Train's trainer, without the process that serves Ray's own datasets: nobody here has any.
+def trainer(has_process_group: bool, reserved: Callable[[str], None]) -> type[Any]:
+    """Ray Train's trainer with two processes for each run, those that compute and one by which they keep in step.
 
-    Its controller runs in the trial, which does nothing but wait for it, and not in a process that must start first.
+    Its controller runs in the trial, which does nothing but wait for it. Nothing serves Ray's own datasets, for nobody
+    here has any. Where the controller dies, nothing of Ray gives back what it had reserved: Ray has a process for that.
     Without a process group it is the trainer under that of torch: it loads no torch in the processes that only look on.
+
+    Args:
+        reserved: told the id of the placement group of each group of workers, as `placement_group_of` takes it.
     """
+    from ray.train.v2._internal.execution.callback import WorkerGroupCallback
     from ray.train.v2._internal.execution.controller import TrainController
 
     if has_process_group:
@@ -164,10 +169,16 @@ def trainer(has_process_group: bool) -> type[Any]:
     else:
         from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer as Plain  # type: ignore[assignment]
 
+    class Reserved(WorkerGroupCallback):
+        def after_worker_group_start(self, worker_group: Any) -> None:
+            group = worker_group.get_worker_group_state().placement_group_handle.placement_group
+            reserved(group.id.hex())
+
     class Trainer(Plain):
         def _create_default_callbacks(self) -> list[Any]:
             callbacks = super()._create_default_callbacks()  # type: ignore[misc]
-            return [one for one in callbacks if type(one).__name__ != "DatasetsCallback"]
+            unused = ("DatasetsCallback", "PlacementGroupCleanerCallback")
+            return [*(one for one in callbacks if type(one).__name__ not in unused), Reserved()]
 
         def _initialize_and_run_controller(self, **arguments: Any) -> Any:
             controller = TrainController(**arguments)

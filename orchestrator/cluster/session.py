@@ -275,10 +275,16 @@ def removing_leftovers(is_answering: Callable[[], bool]) -> Iterator[None]:
         yield
     except BaseException:
         if is_answering():  # else Ray would wait for it
-            for name, group in placement_group_table().items():
-                if name not in before and name.endswith(job) and group["state"] != "REMOVED":
-                    remove_placement_group(ray_internals.placement_group_of(name))
+            for name in placement_group_table():
+                if name not in before and name.endswith(job):
+                    give_back(name)
         raise
+
+
+def give_back(name: str) -> None:
+    """What a placement group of this id reserves, if it is still there."""
+    if placement_group_table().get(name, {}).get("state", "REMOVED") != "REMOVED":
+        remove_placement_group(ray_internals.placement_group_of(name))
 
 
 def keep_coordinator_here() -> None:

@@ -80,7 +80,10 @@ def _run_workers(work: Work) -> None:
     tune.report({"records": json.dumps([{"kind": "driving", "time_ms": time.time_ns() // 1_000_000} | process])})
     resources = work.resources
     least, most = resources.min_workers, resources.num_workers
-    trainer_type = trainer(has_process_group=resources.num_workers > 1)  # else neither trial nor controller loads torch
+    trainer_type = trainer(  # only with a process group does the trial load torch
+        has_process_group=resources.num_workers > 1,
+        reserved=lambda group: tune.report({"reserved": group}),
+    )
     trainer_type(
         _run_in_worker,
         train_loop_config={"work": work.model_dump_json()},

@@ -16,7 +16,7 @@ from ray.tune.experiment import Trial
 from ray.tune.search import Searcher
 
 from orchestrator.cluster.cluster_watch import ClusterWatch
-from orchestrator.cluster.session import keep_coordinator_here, removing_leftovers
+from orchestrator.cluster.session import give_back, keep_coordinator_here, removing_leftovers
 from orchestrator.cluster.trial import run_trial, trial_resources
 from orchestrator.machine.process_lock import Lease
 from orchestrator.scheduler.scheduler import Scheduler
@@ -101,6 +101,7 @@ class SchedulerSearcher(Searcher):
         self._live_scheduler, self._is_gone = scheduler, is_gone
         self._keys: dict[str, str] = {}
         self._heard: dict[str, int] = {}
+        self._reserved: dict[str, str] = {}
         self._lost: set[str] = set()
         self._fault: Exception | None = None
 
@@ -126,6 +127,8 @@ class SchedulerSearcher(Searcher):
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
         """Records on their way."""
         self._heard[trial_id] = result.get("training_iteration", 0)
+        if "reserved" in result:
+            self._reserved[trial_id] = result["reserved"]
         with self._keeping_faults():
             for record in json.loads(result.get("records", "[]")):
                 self._scheduler.reported(self._keys[trial_id], record)
@@ -140,6 +143,7 @@ class SchedulerSearcher(Searcher):
         if error:
             self._lost.add(trial_id)  # Ray tells why right after, in a callback
             return
+        self._reserved.pop(trial_id, None)
         lost = (result or {}).get("lost", "")
         with self._keeping_faults():
             self._scheduler.ended(self._keys.pop(trial_id), lost=f"its worker was lost: {lost}" if lost else "")
@@ -151,6 +155,8 @@ class SchedulerSearcher(Searcher):
             if self._is_gone():  # whoever looks after the cluster ends all of its work
                 return
             with self._keeping_faults():
+                if group := self._reserved.pop(trial_id, ""):  # a trial that was killed did not
+                    give_back(group)
                 self._scheduler.ended(self._keys.pop(trial_id), lost=f"its worker was lost{': ' * bool(cause)}{cause}")
 
     @contextmanager

@@ -1,7 +1,12 @@
 """The same promises under Ray: in the trial, in one Train worker, in two; faults of processes; Optuna."""
 
+import contextlib
 import io
 import json
+import os
+import signal
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +15,7 @@ import ray
 from rich.console import Console
 
 from orchestrator import run as runs
+from orchestrator.cluster import ray_internals
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.run import run
@@ -139,17 +145,35 @@ def test_a_sweep_stops_in_order_at_its_limit_and_goes_on_from_there():
     assert of_each[0] == of_each[1]
 
 
-def test_two_train_workers_that_cannot_read_the_newest_checkpoint_go_back_to_an_earlier_one(monkeypatch):
+def test_two_train_workers_go_back_behind_a_broken_checkpoint_and_come_again_where_their_trial_is_killed(monkeypatch):
+    """They hold all CPUs, so that they come again only if what the killed trial had reserved is given back."""
     whole = run_quietly(tiny({"a": {}}, name="tiny.whole", seeds=(1,)))
     stop_in_the_last_step(monkeypatch, {"a": {}})
     (newest,) = Path("runs/replicates/tiny.sweep").rglob("step_000003.*")
     replace_content(newest, b"garbage of no format")
-    log, sweep = io.StringIO(), tiny((Condition("a", {}, Resources(num_workers=2)),), seeds=(1,))
+    log, before = io.StringIO(), len(started_records("tiny.sweep"))
+    sweep = tiny((Condition("a", {"sleep_s": 2.0}, Resources(num_workers=2)),), seeds=(1,))
+    killer = threading.Thread(target=kill_the_trial, args=(before,))
+    killer.start()
     outcome = run(sweep, read_settings(), Console(file=log, width=1000), None, accept_code=False)
+    killer.join()
+    assert "lost its worker in try 1" in log.getvalue() and len(started_records("tiny.sweep")) == before + 2
     assert [(r.state, dict(r.metrics)) for r in outcome.replicates] == [("complete", dict(whole.replicates[0].metrics))]
     assert log.getvalue().count("and training goes on after step 2.") == 1
     assert list(Path("runs/replicates/tiny.sweep").rglob("unreadable.step_000003.*"))
     assert {record["threads"] for record in started_records("tiny.sweep")} == {1}
+
+
+def kill_the_trial(num_started):
+    """The process that drives the workers, once they have begun; Ray tells each process its raylet."""
+    while len(started_records("tiny.sweep")) == num_started:
+        time.sleep(0.1)
+    mark = f"{ray_internals.RAYLET_VARIABLE}={ray_internals.started_processes()['raylet']}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has just ended
+            is_trial = (process / "cmdline").read_bytes().startswith(b"ray::ImplicitFunc")
+            if is_trial and mark in (process / "environ").read_bytes().split(b"\0"):
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def test_what_can_never_fit_is_refused_before_it_starts():

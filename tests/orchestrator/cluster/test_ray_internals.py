@@ -119,15 +119,16 @@ def test_the_description_lies_where_ray_up_puts_it():
 
 
 @pytest.mark.parametrize("has_process_group", [True, False])
-def test_a_trainer_has_all_that_rays_own_has_but_what_serves_datasets(has_process_group):
+def test_a_trainer_has_all_that_rays_own_has_but_two_processes(has_process_group):
     from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 
-    trainer = ray_internals.trainer(has_process_group)(print)
+    trainer = ray_internals.trainer(has_process_group, print)(print)
     assert isinstance(trainer, DataParallelTrainer)
     assert any("Torch" in kind.__name__ for kind in type(trainer).__mro__) == has_process_group
     plain = DataParallelTrainer._create_default_callbacks(trainer)
     left_out = {type(one) for one in plain} - {type(one) for one in trainer._create_default_callbacks()}
-    assert [kind.__module__ for kind in left_out] == ["ray.train.v2._internal.callbacks.datasets"]
+    modules = {kind.__module__.removeprefix("ray.train.v2._internal.callbacks.") for kind in left_out}
+    assert modules == {"datasets", "placement_group_callback"}
     own = inspect.getsource(DataParallelTrainer._initialize_and_run_controller)
     assert "controller_actor_cls.remote(**controller_init_kwargs)" in own and "controller.run.remote()" in own
 
