@@ -59,8 +59,9 @@ class Promises:
         causal: what is predicted at a place, and decided there, uses the inputs up to that place alone.
         adapts: what is predicted at a place may use the targets of the places before it.
         carries: what is predicted of an example may use the examples before it in the list.
-        draws: predictions are drawn, and what is drawn depends on an example's place in the list.
-        same_start: every seed begins with the same weights, such as downloaded ones.
+        draws: predictions are drawn, and what is drawn depends on its place in the list and their number.
+        same_start: every seed begins with the same weights, such as downloaded ones; or names of those that all share.
+        same_order: every seed reads the same data in the same order, such as a text from its beginning.
         generated: training and test items are drawn alike, so that equal ones are chance.
     """
 
@@ -68,7 +69,8 @@ class Promises:
     adapts: bool = False
     carries: bool = False
     draws: bool = False
-    same_start: bool = False
+    same_start: bool | Sequence[str] = False
+    same_order: bool = False
     generated: bool = False
 
 

@@ -1,13 +1,14 @@
 """An audit of a sweep: a trained replicate of each condition, or one that is trained for a few steps, is tested."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from orchestrator.audit import data, interventions, seeds
+from orchestrator.audit.first_steps import digests, first_steps
 from orchestrator.checks.resumption import in_folder, numbers_of, run_forked
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import ReplicateFolder
@@ -120,7 +121,7 @@ def audit(
     kept = TaskFactory(sweep, settings, num_gpus=0)
     fresh = TaskFactory(sweep, replace(settings, runs=folder, storage=""), num_gpus=0)
     seen: set[str] = set()
-    with contextlib.closing(Template()) as template:
+    with contextlib.closing(Template("orchestrator.audit.first_steps:watch")) as template:
         for number, condition in enumerate(conditions):
             config = sweep.config(condition, sweep.seeds[0])
             evaluations = {one.name: one for one in trainable.evaluations(config) or (Evaluation(),)}
@@ -235,32 +236,46 @@ def _refuse_failed(work: Work) -> None:
 
 
 def _of_training(first: _Trained, again: _Trained, other: _Trained, promised: Promises) -> list[Finding]:
-    numbers, weights = [numbers_of(one.work) for one in (first, again, other)], (_state(first.work), _state(other.work))
-    return seeds.of_seeds(numbers[0], numbers[1], numbers[2], weights, promised.same_start)
+    numbers = [numbers_of(trained.work) for trained in (first, again, other)]
+    one, two = (first_steps(trained.work.folder) for trained in (first, other))
+    found = seeds.of_seeds(*numbers)
+    if one is None or two is None:
+        by_weights = seeds.of_checkpoints(_first_checkpoint(first.work), _first_checkpoint(other.work), promised)
+        return [*found, by_weights, unchecked(seeds.ORDER, "no optimiser of torch made a step")]
+    given = {digest for task in first.needed.values() for digest in _digests_of(task.work)}
+    return [*found, seeds.of_first_weights(one, two, given, promised), seeds.of_order(one, two, promised)]
+
+
+def _digests_of(work: Work) -> Iterable[str]:
+    """Of the weights in what a prerequisite made."""
+    return digests(seeds.arrays(_loaded(kept_open(best_product(work.folder, work.shared))))).values()
 
 
 def _of_study(study: Study | None, condition: Condition, sweep: str) -> list[Finding]:
     """What replicates that are there say of seeds."""
     complete = [one for one in study.of(condition.name) if one.state == "complete"] if study else []
     why = f"it is trained already; `ponderay check {sweep}` trains it again for a few steps"
-    unknown = [unchecked(seeds.EQUAL, why), unchecked(seeds.WEIGHTS, "it is trained already")]
+    unknown = [unchecked(seeds.EQUAL, why)]
+    unknown += [unchecked(check, "it is trained already") for check in (seeds.WEIGHTS, seeds.ORDER)]
     if len(complete) < 2:
         return [*unknown, unchecked(seeds.OTHER, "one seed is complete")]
     first, other = ({(0, name): value for name, value in one.metrics.items()} for one in complete[:2])
-    return [*unknown, seeds.of_seeds(first, first, other, (None, None))[1]]
+    return [*unknown, seeds.of_seeds(first, first, other)[1]]
 
 
-def _state(work: Work) -> Any:
-    """What the first checkpoint holds, if it is one of torch."""
+def _first_checkpoint(work: Work) -> Any:
+    path = next(iter(ReplicateFolder(work.folder, {}).checkpoints().values()), None)
+    return None if path is None or path.suffix == ".zip" else _loaded(path)
+
+
+def _loaded(path: Path) -> Any:
+    """What a file of torch holds; None of any other."""
     import torch
 
-    path = next(iter(ReplicateFolder(work.folder, {}).checkpoints().values()), None)
-    if path is None or path.suffix == ".zip":
-        return None
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        if is_unreadable(error):
+        if path.is_dir() or is_unreadable(error):
             return None
         raise
 

@@ -1,6 +1,7 @@
 """Test items that are in the training data: the same ones, near copies, and others of the same group."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -28,6 +29,9 @@ LEAST_STEPS: Final = 32
 LEAST_SYMBOLS: Final = 64
 """Shorter texts are equal, or share half of their runs, by stock phrases."""
 
+REPEATED: Final = 0.5
+"""Share of the test items that may equal another one; if more do, inputs are so few that training has them too."""
+
 GRAM: Final = 8
 SHARED: Final = 0.5
 """Share of the runs of `GRAM` symbols of a test item that a copy has."""
@@ -39,13 +43,26 @@ def of_data(train: Sequence[Example], test: Sequence[Example], is_generated: boo
     Args:
         is_generated: both are drawn alike, so that equal ones are chance.
     """
+    repeated = _repeated(test)
     if not train or not test:
         why = f"`examples` gives none of {'training' if not train else 'test'}"
-        return [unchecked(check, why) for check in (COPIES, NEAR, GROUPS)]
+        return [repeated or unchecked(COPIES, why), unchecked(NEAR, why), unchecked(GROUPS, why)]
+    if repeated:
+        return [repeated, unchecked(NEAR, "test items repeat each other"), _groups(train, test)]
     if is_generated:
         why = "training and test items are drawn alike (generated=True)"
         return [unchecked(COPIES, why), unchecked(NEAR, why), _groups(train, test)]
     return [_copies(train, test), _near(train, test), _groups(train, test)]
+
+
+def _repeated(test: Sequence[Example]) -> Finding | None:
+    """Whether most test items equal another one, as where a task has few inputs."""
+    digests = Counter(_digest(example) for example in test if not _is_short_text(_array(example.inputs)))
+    number = sum(count for count in digests.values() if count > 1)
+    if number <= REPEATED * len(test):
+        return None
+    moved = f"{number:,} of {len(test):,} test items equal another one, so few inputs are there for training and test"
+    return Finding(COPIES, "finding", "nothing", moved, number / len(test))
 
 
 def _copies(train: Sequence[Example], test: Sequence[Example]) -> Finding:

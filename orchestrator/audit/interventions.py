@@ -204,7 +204,9 @@ def _batch(
     rounding: float,
     crowd: Sequence[Example],
 ) -> Finding:
-    """An example alone, cut short, in another order, among many, beside others: with `draws` or `carries` the last two.
+    """An example alone, cut short, in another order, among many, beside others; with `draws` the last alone.
+
+    With `carries` the last two. What is drawn may depend on how many examples there are.
 
     Items that are all of one length are never padded, so that one is cut.
     """
@@ -222,6 +224,7 @@ def _batch(
         alone, beside = (_possible(predict, [short, *more]) if short else None for more in ((), examples[1:]))
         if short and alone and beside and (found := _first_moved(alone, beside, {0: None}, [short], rounding)):
             return Finding(BATCH, "finding", f"{short.name} beside {len(examples) - 1} longer ones", *found)
+    crowd = () if promises.draws else crowd
     if crowd and (found := _first_moved(before, predict([*examples, *crowd]), same, examples, rounding)):
         return Finding(BATCH, "finding", f"{len(crowd)} more behind {len(examples)} examples", *found)
 

@@ -14,7 +14,7 @@ import typer
 
 from orchestrator.cli.options import AcceptCode, Conditions, Grid, Resources, Seeds, Smoke, SweepName, Values, find
 from orchestrator.console.errors import RefusedError
-from orchestrator.console.printing import Format, OutputFormat, out, print_rows
+from orchestrator.console.printing import Format, OutputFormat, err, out, print_rows
 from search_spaces.bounds import MOST_DEVICES, MOST_TIMEOUT_S
 from trainables.errors import InputError, shown
 
@@ -130,17 +130,28 @@ def _calibrate(snapshot: "Snapshot", arguments: list[str], seconds: float) -> No
 
 
 def _wait(process: subprocess.Popen[bytes], journals: list[Path], seconds: float) -> None:
-    """Until the process has worked for so long, or has ended."""
-    before = [_num_starts(path) for path in journals]
-    deadline = None
-    while process.poll() is None and (deadline is None or time.monotonic() < deadline):
-        if deadline is None and [_num_starts(path) for path in journals] != before:
+    """Until the process has worked for so long, and what it works on has reported (else nothing is measured)."""
+    before = [(_num("started", path), _num("metrics", path)) for path in journals]
+    deadline, is_late = None, False
+    while process.poll() is None:
+        new = [
+            (_num("started", path) - starts, _num("metrics", path) - reports)
+            for path, (starts, reports) in zip(journals, before, strict=True)
+        ]
+        if deadline is None and any(starts for starts, _ in new):
             deadline = time.monotonic() + seconds
+        elif deadline is not None and time.monotonic() >= deadline:
+            if all(reports for starts, reports in new if starts):
+                return
+            if not is_late:
+                is_late = True
+                err.print(f"Nothing is reported after {seconds:g} s; the calibration waits for a first report.")
         time.sleep(POLL_S)
 
 
-def _num_starts(journal: Path) -> int:
-    return journal.read_bytes().count(b'"kind": "started"') if journal.exists() else 0
+def _num(kind: str, journal: Path) -> int:
+    """Records of a kind."""
+    return journal.read_bytes().count(f'"kind": "{kind}"'.encode()) if journal.exists() else 0
 
 
 def _stop(process: subprocess.Popen[bytes]) -> bool:

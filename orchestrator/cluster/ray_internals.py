@@ -3,6 +3,7 @@
 `tests/orchestrator/cluster/test_ray_internals.py` fails where a later Ray has moved one, and names it.
 """
 
+import asyncio
 import contextlib
 import re
 from collections.abc import Iterator
@@ -153,8 +154,11 @@ def autoscaling_coordinator() -> Any:
 def trainer(has_process_group: bool) -> type[Any]:
     """Ray Train's trainer, without the process that serves Ray's own datasets: nobody here has any.
 
-    Without a process group it is the one under that of torch: it loads no torch in the processes that only look on.
+    Its controller runs in the trial, which does nothing but wait for it, and not in a process that must start first.
+    Without a process group it is the trainer under that of torch: it loads no torch in the processes that only look on.
     """
+    from ray.train.v2._internal.execution.controller import TrainController
+
     if has_process_group:
         from ray.train.torch import TorchTrainer as Plain
     else:
@@ -164,5 +168,10 @@ def trainer(has_process_group: bool) -> type[Any]:
         def _create_default_callbacks(self) -> list[Any]:
             callbacks = super()._create_default_callbacks()  # type: ignore[misc]
             return [one for one in callbacks if type(one).__name__ != "DatasetsCallback"]
+
+        def _initialize_and_run_controller(self, **arguments: Any) -> Any:
+            controller = TrainController(**arguments)
+            asyncio.run(controller.run())  # type: ignore[no-untyped-call]
+            return controller.get_result()
 
     return Trainer

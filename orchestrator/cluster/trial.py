@@ -66,9 +66,14 @@ def trial_resources(params: dict[str, str]) -> PlacementGroupFactory:
     return PlacementGroupFactory([{"CPU": cpus}])
 
 
-def _run_workers(work: Work) -> None:
-    from ray.tune.integration.ray_train import TuneReportCallback
+class _Report(ray.train.UserCallback):
+    """Passes on to Tune what the first worker reports, in the process of the trial."""
 
+    def after_report(self, run_context: object, metrics: list[dict[str, Any]], checkpoint: object) -> None:
+        tune.report(metrics[0])
+
+
+def _run_workers(work: Work) -> None:
     for path in (work.folder, work.folder / "ray_train"):
         check_is_no_link(path)
     process = {"pid": os.getpid(), "process_started": start_time(os.getpid())} | _place()
@@ -88,7 +93,7 @@ def _run_workers(work: Work) -> None:
         run_config=ray.train.RunConfig(
             name=work.key,
             storage_path=str(work.folder / "ray_train"),
-            callbacks=[TuneReportCallback()],  # type: ignore[list-item, no-untyped-call]
+            callbacks=[_Report()],  # type: ignore[list-item]
             failure_config=ray.train.FailureConfig(max_failures=NUM_RETRIES),
         ),
     ).fit()

@@ -61,7 +61,12 @@ PR_SET_PDEATHSIG: Final = 1
 class Template:
     """Runs work in processes that are forked from a template, which starts with the first work and serves the rest."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: str = "") -> None:
+        """
+        Args:
+            before: `MODULE:FUNCTION`, which each replicate's process calls with its folder before it begins.
+        """
+        self._before = before
         self._base: subprocess.Popen[bytes] | None = None
         self._requests: IO[bytes]
         self._answers: IO[bytes]
@@ -83,6 +88,7 @@ class Template:
             "number": self._number,
             "folder": str(Path.cwd()),
             "place": dict(place),
+            "before": self._before,
             "work": work.model_dump(mode="json"),
         }
         try:
@@ -274,6 +280,9 @@ def _replicate(request: Mapping[str, Any], answers: int) -> NoReturn:
         os.chdir(request["folder"])
         work = Work.model_validate(request["work"])
         with traceable(work.folder) as process:
+            if request["before"]:
+                module, _, function = request["before"].partition(":")
+                getattr(importlib.import_module(module), function)(work.folder)
             execute(work, lambda record: _answer(answers, number, record=record), process=request["place"] | process)
         _answer(answers, number, is_ended=True)
         status = 0

@@ -8,12 +8,6 @@ from tests import second_leaks
 from tests.door import ROOT, ponderay
 from tests.planted_leaks import CLEAN, LEAKS
 
-MISSED = {
-    "act_small_parity": "a task that draws training and test alike has no items of training to look at",
-    "reservoir": "a part that all seeds share may be meant, as what is trained once for all seeds",
-    "epochs": "an order of the data that the seed does not reach moves nothing that is looked at",
-}
-
 
 def audited(tmp_path, place):
     """The exit code, and the names of the checks that found something."""
@@ -28,7 +22,7 @@ def audited(tmp_path, place):
 @pytest.mark.parametrize("place", [*LEAKS, *second_leaks.LEAKS])
 def test_a_planted_fault_is_found(tmp_path, real_data, place):
     code, found = audited(tmp_path, place)
-    assert (code == 1) == bool(found) == (place.rpartition(":")[2] not in MISSED)
+    assert code == 1 and found
 
 
 @pytest.mark.slow

@@ -50,7 +50,8 @@ def promises(config: LmConfig, evaluation: Evaluation) -> Promises:
     return Promises(
         adapts=adapts or (recoder is not None and isinstance(recoder.signal, Surprisal)),
         carries=adapts,
-        draws=any(part is not None for part in (drawn.samples, drawn.gates, drawn.directions)),
+        same_order=True,  # all read the text from its beginning
+        draws=drawn.samples is not None or bool(drawn.tensors()),
     )
 
 

@@ -38,6 +38,14 @@ def test_a_duplicate_is_found_exactly_and_a_shared_speaker():
     assert found[GROUPS].moved == "1 of 4 groups of test items are in training, first train speaker 1"
 
 
+def test_a_task_of_few_inputs_is_found_where_training_items_are_not_given_or_drawn_alike():
+    few = [Example(f"test {i}", np.eye(3)[[i % 3]]) for i in range(9)]
+    for train, generated in (([], False), (sounds(20, "train"), True), (sounds(20, "train"), False)):
+        (found, *_) = of_data(train, few, generated)
+        assert found.moved == "9 of 9 test items equal another one, so few inputs are there for training and test"
+    assert of_data([], sounds(9, "test"))[0].result == "not checked"
+
+
 @pytest.mark.parametrize(
     "change",
     [lambda x: x + 0.1 * DRAW.normal(size=x.shape), lambda x: x[4:], lambda x: 0.5 * np.concatenate([x[:5] * 0, x])],

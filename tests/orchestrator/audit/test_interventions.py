@@ -270,7 +270,15 @@ def test_a_rate_of_targets_is_seen_where_there_is_not_one_for_each_place():
     assert found[BLIND].changed == "half of the targets of item 0 left out"
 
 
+def masks_of_all_at_once(examples):
+    """What is drawn of an item depends on how many there are."""
+    width = WIDTH * len(examples)
+    masks = torch.rand(len(examples), WIDTH, generator=torch.Generator().manual_seed(width)) > 0.3
+    return [predicted(plain(torch.as_tensor(e.inputs) * mask)) for e, mask in zip(examples, masks, strict=True)]
+
+
 CLEAN = {
+    "draws for all at once": (masks_of_all_at_once, {"draws": True}),
     "routed, causal": (each(lambda x, y: routed(x)), {}),
     "bidirectional that says so": (each(lambda x, y: predicted(BOTH(x[None])[0][0])), {"causal": False}),
     "adapts behind the score": (adapting(False), {"adapts": True}),
@@ -283,7 +291,7 @@ CLEAN = {
 @pytest.mark.parametrize("name", CLEAN)
 def test_a_model_that_keeps_its_promises_has_no_finding(name):
     predict, promises = CLEAN[name]
-    found = of_predictions(predict, items(), Promises(**promises))
+    found = of_predictions(predict, items(), Promises(**promises), of_one_length(3))
     assert [one for one in found if one.result == "finding"] == []
     assert all(one.why for one in found if one.result == "not checked")
 

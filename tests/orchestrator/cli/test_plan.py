@@ -33,6 +33,7 @@ CONDITIONS = {"a": {"sleep_s": 0.02}, "b": {"x": 0.25, "sleep_s": 0.02}}
 SHIPPED = {
     "tiny.sweep": lambda size: tiny(CONDITIONS),
     "tiny.long": lambda size: tiny({"a": {}}, name="tiny.long").with_values({"num_epochs": 500, "sleep_s": 0.05}),
+    "tiny.slow": lambda size: tiny({"a": {}}, name="tiny.slow").with_values({"num_epochs": 9, "sleep_s": 1.5}),
     "tiny.reference": lambda size: tiny(CONDITIONS, reference="a"),
 }
 HERE = f"{__name__}:SHIPPED"
@@ -300,6 +301,15 @@ def test_calibration_trains_one_replicate_for_a_while_and_keeps_its_work(shipped
     left_steps = 1000 - unfinished["step"]
     wall_s = report["forecast"]["most"]["wall_s"]["median"]
     assert 0.05 * left_steps < wall_s < 1.5 * left_steps * worked_s / unfinished["step"], "each step sleeps 0.05 s"
+
+
+@pytest.mark.slow
+def test_calibration_waits_for_the_first_report(shipped):
+    app = typer.Typer()
+    app.command()(plan.plan)
+    result = CliRunner().invoke(app, [f"{HERE}.tiny.slow", "--cpus", "1", "--calibrate", "1", "--format", "json"])
+    (unfinished,) = json.loads(result.stdout)["conditions"][0]["unfinished"]
+    assert 1 <= unfinished["step"] < 9 and "waits for a first report" in result.stderr
 
 
 @pytest.mark.slow

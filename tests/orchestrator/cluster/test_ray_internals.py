@@ -128,6 +128,8 @@ def test_a_trainer_has_all_that_rays_own_has_but_what_serves_datasets(has_proces
     plain = DataParallelTrainer._create_default_callbacks(trainer)
     left_out = {type(one) for one in plain} - {type(one) for one in trainer._create_default_callbacks()}
     assert [kind.__module__ for kind in left_out] == ["ray.train.v2._internal.callbacks.datasets"]
+    own = inspect.getsource(DataParallelTrainer._initialize_and_run_controller)
+    assert "controller_actor_cls.remote(**controller_init_kwargs)" in own and "controller.run.remote()" in own
 
 
 def test_nothing_is_joined_unasked_where_ray_was_left(monkeypatch):
