@@ -236,20 +236,25 @@ def main() -> None:
     folder.chmod(0o711)  # started by root, PostgreSQL runs as another user
     print("| setup | fault | strike | code | s | last sentence of the struck command | run again | verdict |")
     print("|---|---|---|---|---|---|---|---|", flush=True)
-    for setup in chosen.setups:
-        for kind in chosen.only:
-            if kind.startswith(("head_", "second_")) and setup != "cluster":
-                continue
-            place = folder / f"{setup[0]}{KINDS.index(kind)}"
-            verdict = run(kind, setup, place, rng)
-            print(verdict.row(kind, setup), flush=True)
-            for problem in verdict.problems:
-                print(f"    {problem[:600]}", file=sys.stderr, flush=True)
-            is_failed |= bool(verdict.problems)
-            if verdict.problems:
-                print(f"    its folder: {place}", file=sys.stderr, flush=True)
-            else:
-                shutil.rmtree(place, ignore_errors=True)
+    try:
+        for setup in chosen.setups:
+            for kind in chosen.only:
+                if kind.startswith(("head_", "second_")) and setup != "cluster":
+                    continue
+                place = folder / f"{setup[0]}{KINDS.index(kind)}"
+                verdict = run(kind, setup, place, rng)
+                print(verdict.row(kind, setup), flush=True)
+                for problem in verdict.problems:
+                    print(f"    {problem[:600]}", file=sys.stderr, flush=True)
+                is_failed |= bool(verdict.problems)
+                if verdict.problems:
+                    print(f"    its folder: {place}", file=sys.stderr, flush=True)
+                else:
+                    shutil.rmtree(place, ignore_errors=True)
+    except KeyboardInterrupt:
+        sys.exit(f"Interrupted; what is left is in {folder}.")
+    if not is_failed:
+        shutil.rmtree(folder, ignore_errors=True)
     sys.exit(is_failed)
 
 
