@@ -29,6 +29,16 @@ LEAST_STEPS: Final = 32
 LEAST_SYMBOLS: Final = 64
 """Shorter texts are equal, or share half of their runs, by stock phrases."""
 
+SEED: Final = 4
+"""Symbols in a row by which places of a text are found where a copy may begin."""
+
+MOST_PLACES: Final = 64
+"""A row of symbols that training has more often says nothing of where."""
+
+NUM_SHIFTS: Final = 8
+ALIGNED: Final = 0.6
+"""Share of the symbols of a text that those of a copy equal, place by place."""
+
 REPEATED: Final = 0.5
 """Share of the test items that may equal another one; if more do, inputs are so few that training has them too."""
 
@@ -85,7 +95,7 @@ def _near(train: Sequence[Example], test: Sequence[Example]) -> Finding:
         is_short = [_is_short_text(values) for values in ours]
         if all(is_short):
             return unchecked(NEAR, f"test items have fewer than {LEAST_SYMBOLS} symbols")
-        likeness, bound = _shared_runs(ours, theirs), SHARED
+        likeness, bound = np.maximum(_shared_runs(ours, theirs), SHARED / ALIGNED * _aligned(ours, theirs)), SHARED
         likeness[is_short] = 0
     elif min(map(len, (*ours, *theirs))) < LEAST_STEPS or len({values.shape[1:] for values in (*ours, *theirs)}) > 1:
         return unchecked(NEAR, f"items must have at least {LEAST_STEPS} steps, all of one shape")
@@ -169,16 +179,41 @@ def _symbols(values: NDArray[Any]) -> NDArray[np.uint64]:
 def _shared_runs(test: Sequence[NDArray[Any]], train: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
     """The share of the runs of symbols of each test item that each training item has (B A)."""
 
-    def runs(values: NDArray[Any]) -> NDArray[np.uint64]:
-        if len(values) < GRAM:
-            return np.zeros(0, np.uint64)
-        windows = np.lib.stride_tricks.sliding_window_view(values.astype(np.uint64), GRAM)
-        return np.unique(_mixed(windows))
-
-    ours = [runs(values) for values in test]
+    ours = [np.unique(_rows(values, GRAM)) for values in test]
     every, owner = np.concatenate(ours), np.repeat(np.arange(len(ours)), [len(one) for one in ours])
     found = np.zeros((len(test), len(train)))
     for j, values in enumerate(train):
-        is_there = np.isin(every, runs(values))
+        is_there = np.isin(every, _rows(values, GRAM))
         found[:, j] = np.bincount(owner[is_there], minlength=len(test))
     return found / np.maximum(1, [len(one) for one in ours])[:, None]
+
+
+def _aligned(test: Sequence[NDArray[Any]], train: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+    """The share of the symbols of each test item that equal those of all training, laid beside it where they fit best.
+
+    A stretch that begins in one training item and ends in the next counts for the one in which it begins (B A).
+    """
+    text = np.concatenate(train).astype(np.int64)
+    ends, found = np.cumsum([len(values) for values in train]), np.zeros((len(test), len(train)))
+    rows = _rows(text, SEED)
+    order = np.argsort(rows)
+    ranked = rows[order]
+    for i, values in enumerate(test):
+        own = _rows(values, SEED)
+        first, past = np.searchsorted(ranked, own, "left"), np.searchsorted(ranked, own, "right")
+        places = np.flatnonzero((past > first) & (past - first <= MOST_PLACES))
+        shifts = [order[first[place] : past[place]] - place for place in places]
+        each, counts = np.unique(np.concatenate([np.zeros(0, np.int64), *shifts]), return_counts=True)
+        for shift in each[np.argsort(-counts)[:NUM_SHIFTS]]:
+            start, end = max(0, -shift), min(len(values), len(text) - shift)
+            equal = (values[start:end] == text[start + shift : end + shift]).sum() / len(values)
+            j = int(np.searchsorted(ends, start + shift, "right"))
+            found[i, j] = max(found[i, j], equal)
+    return found
+
+
+def _rows(text: NDArray[Any], length: int) -> NDArray[np.uint64]:
+    """A number for each `length` symbols in a row."""
+    if len(text) < length:
+        return np.zeros(0, np.uint64)
+    return _mixed(np.lib.stride_tricks.sliding_window_view(text.astype(np.uint64), length))

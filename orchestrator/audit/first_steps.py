@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 NUM_STEPS: Final = 3
 """Steps of an optimiser that are looked at."""
 
-LEAST_VALUES: Final = 32
-"""Smaller arrays are equal by chance, or are neither weights nor data."""
+LEAST_WEIGHTS: Final = 32
+"""Smaller matrices of weights are not looked at."""
+
+LEAST_READ: Final = 4
+"""Smaller arrays are no data: the number of a step, a rate."""
 
 MOST_VALUES: Final = 100_000
 """So many of the weights tell whether they were drawn."""
@@ -82,7 +85,7 @@ def watch(folder: Path) -> "list[RemovableHandle]":
             weights.update(digests((f"{name}.{key}", value) for key, value in module.state_dict().items()))
         place = len(read[-1])
         for number, value in enumerate(_tensors(given)):
-            if value.numel() >= LEAST_VALUES:
+            if value.numel() >= LEAST_READ:
                 read[-1][f"{kind} {place}.{number}"] = _digest(value.detach().cpu().numpy())
 
     def after(*_: Any) -> None:
@@ -110,7 +113,7 @@ def digests(state: Iterable[tuple[str, Any]]) -> dict[str, str]:
     """Of the matrices of real numbers that look as if they were drawn, by name."""
     found = {}
     for name, value in state:
-        if hasattr(value, "detach") and value.is_floating_point() and value.ndim > 1 and value.numel() >= LEAST_VALUES:
+        if hasattr(value, "detach") and value.is_floating_point() and value.ndim > 1 and value.numel() >= LEAST_WEIGHTS:
             values = value.detach().cpu().double().numpy()
             if _is_drawn(values):
                 found[name] = _digest(values)

@@ -143,14 +143,12 @@ def _causality(
                     yield f"inputs of {examples[i].name} after {_place((cut,))} {how}", others, {i: cut}
 
     for i in fits[-NUM_CHANGED:]:
-        for cut in _cuts(len(examples[i].inputs))[1:-1:2]:
-            others = [*examples]
-            others[i] = _until(examples[i], cut + 1)
-            after = _possible(predict, others)
+        cuts = _cuts(len(examples[i].inputs))
+        for cut in cuts[1:-1:2] or cuts:
+            after = _possible(predict, [*examples[:i], _until(examples[i], cut + 1), *examples[i + 1 :]])
             if after and (found := _first_moved(before, after, {i: cut}, examples, rounding)):
-                return Finding(
-                    CAUSAL, "finding", f"inputs of {examples[i].name} cut off after {_place((cut,))}", *found
-                )
+                changed = f"inputs of {examples[i].name} cut off after {_place((cut,))}"
+                return Finding(CAUSAL, "finding", changed, *found)
     return _answer(CAUSAL, predict, before, examples, changes(), rounding)
 
 

@@ -67,7 +67,7 @@ def of_order(first: FirstSteps, other: FirstSteps, promised: Promises) -> Findin
     if promised.same_order:
         return unchecked(ORDER, "it is not promised (same_order=True)")
     if len(first.read) < 2 or not first.read[0]:
-        return unchecked(ORDER, "no module of torch was seen to read data in two steps")
+        return unchecked(ORDER, "no module of torch was given an array in two steps of an optimiser")
     steps = list(zip(first.read, other.read, strict=False))
     for name in first.read[0]:
         read = [(ours.get(name), theirs.get(name)) for ours, theirs in steps]

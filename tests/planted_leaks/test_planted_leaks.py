@@ -1,10 +1,10 @@
-"""`ponderay audit` of models with a planted fault, by two people who had not seen it, and of models without."""
+"""`ponderay audit` of models with a planted fault, by three people who had not seen it, and of models without."""
 
 import json
 
 import pytest
 
-from tests import second_leaks
+from tests import second_leaks, third_leaks
 from tests.door import ROOT, ponderay
 from tests.planted_leaks import CLEAN, LEAKS
 
@@ -19,7 +19,7 @@ def audited(tmp_path, place):
 @pytest.mark.slow
 @pytest.mark.long  # each trains; what the checks see is held by tests/orchestrator/audit
 @pytest.mark.data
-@pytest.mark.parametrize("place", [*LEAKS, *second_leaks.LEAKS])
+@pytest.mark.parametrize("place", [*LEAKS, *second_leaks.LEAKS, *third_leaks.LEAKS])
 def test_a_planted_fault_is_found(tmp_path, real_data, place):
     code, found = audited(tmp_path, place)
     assert code == 1 and found
@@ -28,6 +28,6 @@ def test_a_planted_fault_is_found(tmp_path, real_data, place):
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.data
-@pytest.mark.parametrize("place", [*CLEAN, *second_leaks.CLEAN])
+@pytest.mark.parametrize("place", [*CLEAN, *second_leaks.CLEAN, *third_leaks.CLEAN])
 def test_a_model_that_only_looks_faulty_is_not_blamed(tmp_path, real_data, place):
     assert audited(tmp_path, place) == (0, set())

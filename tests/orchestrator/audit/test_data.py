@@ -98,3 +98,14 @@ def test_what_is_not_there_is_not_checked():
     found = of_data([Example("a", np.arange(3))], [Example("b", np.arange(3))])
     few = "test items have fewer than 64 symbols"
     assert [one.why for one in found] == [few, few, "examples have no group"]
+
+
+def test_a_text_with_a_word_in_eight_exchanged_is_found_wherever_training_is_cut():
+    text = DRAW.integers(0, 500, 900)
+    noisy = np.where(DRAW.random(900) < 1 / 8, DRAW.integers(0, 500, 900), text)[150:750]
+    train = np.concatenate([DRAW.integers(0, 500, 1_000), noisy])
+    train = [Example(f"train {i}", train[i : i + 100]) for i in range(0, 1_600, 100)]
+    test = [Example(f"test {i}", text[i : i + 90]) for i in range(0, 900, 90)]
+    found = results(train, test)[NEAR]
+    assert found.moved == "6 of 10 test items have one, first test 180: train 1000"
+    assert results(train[:10], test)[NEAR].result == "ok"

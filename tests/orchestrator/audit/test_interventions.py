@@ -228,6 +228,12 @@ def test_a_planted_leak_is_found_by_the_check_that_is_for_it(name):
     assert found[check].changed and found[check].moved and found[check].by != 0
 
 
+def test_short_items_are_cut_too():
+    few = [replace(e, inputs=e.inputs[:n], targets=e.targets[:n]) for n, e in enumerate(items(), 1)]
+    found = of_predictions(each(lambda x, y: predicted(plain(x) + len(x) / 9)), few, Promises())
+    assert {one.check: one for one in found}[CAUSAL].changed == "inputs of item 2 cut off after place 0"
+
+
 def of_one_length(num):
     draw = np.random.default_rng(2)
     inputs = [draw.normal(size=(16, WIDTH)).astype(np.float32) for _ in range(num)]
