@@ -161,7 +161,7 @@ def spread_test(claim: StatementClaim, left: Values, right: Values, test: Test) 
         rho = statistics.correlation(*(scale.normalised(np.array(x))[0].tolist() for x in (a, b)))
         return paired_spread_required_sample_size(ours.std, other.std, rho, level)
 
-    is_tie = math.isclose(ours.std, other.std, rel_tol=1e-9)
+    is_tie = math.isclose(ours.std, other.std)
     difference = 0.0 if is_tie else ours.std - other.std
     return CompoundTest(
         claim=claim,

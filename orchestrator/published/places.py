@@ -17,10 +17,9 @@ def values(place: Place, study: Study, question: Question) -> dict[int, float]:
 
 def reported(place: Place, study: Study, question: Question) -> dict[int, float]:
     """All numbers at `place` by seed, of complete replicates, in the published unit; a ratio to 0 is not finite."""
-    condition = recorded_name(place.condition, question) or place.condition
     found = {
         replicate.seed: replicate.metrics[place.column] * place.scale
-        for replicate in _complete(study, condition)
+        for replicate in _complete(study, place, question)
         if place.column in replicate.metrics
     }
     if place.over is None:
@@ -105,8 +104,7 @@ def _unknown_column(claim: Claim, study: Study, question: Question) -> str:
     """What is said where a condition is complete, but no replicate of the study has the claim's metric."""
     known = {column for one in study.replicates if one.state == "complete" for column in one.metrics}
     for part in (part for place in claim.places for part in place.parts):
-        condition = recorded_name(part.condition, question) or part.condition
-        if part.column not in known and any(_complete(study, condition)):
+        if part.column not in known and any(_complete(study, part, question)):
             near = " or ".join(difflib.get_close_matches(part.column, sorted(known), n=2, cutoff=0)) or "no metric"
             return f"No replicate has reported {part.column}, but {near}."
     return ""
@@ -120,8 +118,9 @@ def _too_far_apart(claim: Claim, study: Study, question: Question) -> str:
     return f"Numbers from {min(found):.3g} to {max(found):.3g} have no difference below 1.8e308, the largest number."
 
 
-def _complete(study: Study, condition: str) -> Iterator[Replicate]:
-    """The complete replicates of a condition that a claim names, recorded or not."""
+def _complete(study: Study, place: Place, question: Question) -> Iterator[Replicate]:
+    """The complete replicates of the condition that a place names, recorded or not."""
+    condition = recorded_name(place.condition, question) or place.condition
     recorded = study.of(condition) if condition in study.conditions else ()
     return (one for one in recorded if one.state == "complete")
 

@@ -98,10 +98,11 @@ class SearchedConditions:
         try:
             answer = ask()
         except AWAY as error:
-            if is_damage(error.__cause__ or error):
-                raise InputError(unusable(self._store, error.__cause__ or error, "Optuna's database")) from None
-            reason = reason_of(error.__cause__ or error, self._store)
-            if is_of_data(error.__cause__ or error):
+            cause = error.__cause__ or error
+            if is_damage(cause):
+                raise InputError(unusable(self._store, cause, "Optuna's database")) from None
+            reason = reason_of(cause, self._store)
+            if is_of_data(cause):
                 refusal = f"Optuna's database {redacted_uri(self._store)} takes no such value: {reason}"
                 raise InputError(refusal) from error
             stopped = StoppedError(f"Optuna's database {redacted_uri(self._store)} does not answer: {reason}.")

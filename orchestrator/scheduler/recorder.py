@@ -380,7 +380,7 @@ class Recorder:
     def _end_tags(self, task: Task) -> dict[str, str]:
         known = task.summary
         return {
-            names.ERROR: task.error[:500],
+            names.ERROR: task.error,
             names.LOST: str(task.is_lost).lower(),
             **({names.TRIES: str(task.tries)} if task.tries else {}),  # none in this session: as it was
             names.EVALUATIONS: json.dumps(sorted(known.evaluations)),

@@ -92,9 +92,8 @@ def _all_groups(n: int, m: int) -> Iterator[Floats]:
     rest = range(1, n + m) if is_mirrored else range(n + m)
     chosen = itertools.combinations(rest, n - 1 if is_mirrored else n)
     while block := list(itertools.islice(chosen, BLOCK)):
-        members = np.array(block, dtype=np.intp).reshape(len(block), -1)
         weights: Floats = np.full((len(block), n + m), -1 / m)
-        np.put_along_axis(weights, members, 1 / n, axis=1)
+        np.put_along_axis(weights, np.array(block), 1 / n, axis=1)
         if is_mirrored:
             weights[:, 0] = 1 / n
         yield weights

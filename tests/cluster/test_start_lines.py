@@ -15,13 +15,13 @@ import pytest
 import yaml
 from ray.autoscaler._private.command_runner import _with_environment_variables
 
-from benchmarks.faulty.processes import MARK, kill_all
 from orchestrator.cluster import rayjob
 from orchestrator.cluster.rayjob import Pods
 from orchestrator.cluster.slurm import TEMPLATE
 from orchestrator.cluster.submission import Submission
 from orchestrator.machine.network import free_port
 from tests.cluster.test_cluster_files import FILES, load
+from tests.faults.processes import MARK, kill_all
 from tests.waiting import LIMIT_S, until
 
 NODES = ("head", "worker")

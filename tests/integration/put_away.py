@@ -1,7 +1,10 @@
 """What `archive`, `rm`, `restore` and `rename` promise, wherever journals and records are kept."""
 
+import shutil
+
 import pytest
 
+from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.scheduler.put_away import archive, remove, rename, restore
 from orchestrator.tracking.load import load_study
@@ -33,3 +36,8 @@ def put_away_and_bring_back(sweep: Sweep) -> None:
     assert answers("tiny.renamed") == whole
     with pytest.raises(InputError, match="has not run here yet"):
         load_study(name, settings)
+    (begun := settings.replicates(name) / "0123").mkdir(parents=True, exist_ok=True)
+    (begun / "journal.jsonl").touch()
+    with pytest.raises(RefusedError, match="is a study already"):
+        rename("tiny.renamed", name, settings)
+    shutil.rmtree(begun)

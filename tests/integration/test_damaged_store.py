@@ -107,9 +107,10 @@ def test_a_damaged_page_is_found_wherever_it_is(workplace):
 def test_a_lost_search_draws_the_same_first_conditions_and_trains_them_not_again(workplace, capsys):
     before = run_quietly(searched(3, seeds=(1,)))
     database = Path("runs/optuna.db")
-    database.write_bytes(b"garbage" * 1000)
-    with pytest.raises(InputError, match=r"^Optuna's database .*optuna\.db is damaged \(.*`ponderay repair` moves"):
-        run_quietly(searched(3, seeds=(1,)))
+    for damage in (folder, lambda file: (file.rmdir(), file.write_bytes(b"garbage" * 1000))):
+        damage(database)
+        with pytest.raises(InputError, match=r"^Optuna's database .*optuna\.db is damaged \(.*`ponderay repair` moves"):
+            run_quietly(searched(3, seeds=(1,)))
     repair(yes=True)
     shown = capsys.readouterr().out
     assert "The search draws again" in shown and "ponderay run tiny.search" in shown

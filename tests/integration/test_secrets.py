@@ -7,11 +7,13 @@ import base64
 import contextlib
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import urllib.request
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -22,13 +24,13 @@ from urllib.parse import quote, urlsplit
 import psutil
 import pytest
 
-from benchmarks.faulty.places import TrackingServer
 from orchestrator.machine.network import free_port
 from orchestrator.server.postgres import PACKAGED, Postgres
 from search_spaces.sweep import Sweep
 from tests.integration import tiny as tiny_trainable
 from tests.integration.sweeps import searched, tiny
 from tests.integration.tiny import TinyConfig, evaluate, fingerprint, num_steps, selection
+from tests.waiting import until
 from trainables.trial import Trial
 
 __all__ = ["evaluate", "fingerprint", "num_steps", "selection", "train"]
@@ -176,14 +178,29 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def server(folder: Path) -> Iterator[TrackingServer]:
-    """MLflow, which is told nothing of the secrets."""
-    quiet = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
-    running = TrackingServer(folder / "server", os.environ | quiet, f"sqlite:///{folder}/server/mlflow.db")
+def server(folder: Path) -> Iterator[str]:
+    """The address of an MLflow that is told nothing of the secrets."""
+    port, place = free_port(), folder / "server"
+    uri, own = f"http://127.0.0.1:{port}", {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "1"}
+    own |= {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_BACKEND_STORE_URI": f"sqlite:///{place}/mlflow.db"}
+    options = ["--host", "127.0.0.1", "--port", str(port), "--workers", "1", "--artifacts-destination", place / "files"]
+    with (place / "server.log").open("ab") as log:
+        running = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-m", "mlflow", "server", *options],
+            env=os.environ | own, stdout=log, stderr=log, start_new_session=True, cwd=place,
+        )  # fmt: skip
+
+    def answers() -> bool:
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{uri}/health", timeout=2) as answer:
+            return answer.status == 200
+        return False
+
     try:
-        yield running
+        until(answers)
+        yield uri
     finally:
-        running.kill()
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
 
 
 @pytest.fixture
@@ -215,7 +232,7 @@ def check_nothing_leaked(place: Place, given: Mapping[str, str], meant: set[str]
 def test_no_secret_of_a_run_is_left_behind_shown_or_seen(folder, server, database):
     given = {name: made_up() for name in (*NAMES, OF_MESSAGE)} | {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
     of_server = made_up()
-    uri = server.uri.replace("://", f"://me:{quote(of_server, safe='')}@")
+    uri = server.replace("://", f"://me:{quote(of_server, safe='')}@")
     place = Place(folder, given | {"MLFLOW_TRACKING_USERNAME": "me"})
     assert place.run("run", LISTED, "--cpus", "2", PONDERAY_TRACKING_URI=uri) == 1, place.said.decode()
     in_file = folder / "ponderay.toml"

@@ -19,10 +19,11 @@ def test_two_known_fronts_by_hand():
     assert (either.level, both.level, both.is_thinned) == (0.5, 1.0, False)
 
 
-def test_weights_are_shares_of_the_draws():
-    fronts = [np.array([[1.0, 1.0]]), np.array([[2.0, 1.0]]), np.array([[3.0, 1.0]])]
-    found = surfaces(fronts, [1.0, 6.0, 3.0], [0.05, 0.1, 0.11, 0.7, 0.71], DOWN)
-    assert [surface.steps for surface in found] == [((error, 1.0),) for error in (1.0, 1.0, 2.0, 2.0, 3.0)]
+@pytest.mark.parametrize("costs", [(1.0,), (1.0, 1.0)])
+def test_weights_are_shares_of_the_draws(costs):
+    fronts = [np.array([[error, *costs]]) for error in (1.0, 2.0, 3.0)]
+    found = surfaces(fronts, [1.0, 6.0, 3.0], [0.05, 0.1, 0.11, 0.7, 0.71], np.ones(1 + len(costs)))
+    assert [surface.steps for surface in found] == [((error, *costs),) for error in (1.0, 1.0, 2.0, 2.0, 3.0)]
 
 
 def test_a_point_without_noise_is_attained_at_every_level():

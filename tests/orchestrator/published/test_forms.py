@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import levene, page_trend_test, pearsonr, ttest_ind
+from scipy.stats import levene, page_trend_test, pearsonr, ttest_1samp, ttest_ind
 
 from orchestrator.published.judge import judge
 from orchestrator.published.verdict import Finding, Verdict
@@ -136,6 +136,7 @@ def test_a_side_without_spread_tells_no_number_of_seeds(store):
     assert "a side without spread does not tell how many seeds would show it" in found.reason
 
 
+LOW, HIGH = (3.0, 3.1, 2.9, 3.0, 3.05), (9.0, 9.1, 8.9, 9.0, 9.05)
 CHEAP, DEAR = (5.0, 5.1, 4.9, 5.0, 5.05), (7.0, 7.1, 6.9, 7.0, 7.05)
 
 
@@ -221,6 +222,15 @@ def test_a_joint_claim_needs_the_seeds_of_its_most_demanding_part(store):
     assert (found.finding, found.seeds_needed) == (Finding.inconclusive, 2) and "2 more seeds" in found.reason
 
 
+def test_a_front_needs_more_seeds_than_the_comparison_that_decides_it(store):
+    """Each objective is tested at half of the level."""
+    less = StatementClaim(**COMMON, left=ERROR_A, relation="below", right=ERROR_B)
+    front = replace(FRONT, others=FRONT.others[:1])
+    columns = {"a_error": WIDE, "a_cost": HIGH, "b_error": [x + 1 for x in WIDE], "b_cost": LOW}
+    alone, on = judged_together((less, front), store, **columns)
+    assert on.finding is alone.finding is Finding.inconclusive and on.seeds_needed > alone.seeds_needed > 1
+
+
 def test_a_contradicted_part_is_not_hidden_by_one_with_too_few_seeds(store):
     two = {"a_error": CLOSE[:2], "a_cost": DEAR[:2], "b_error": WIDE[:2], "b_cost": CHEAP[:2]}
     found = judged(JOINT, store, **two)
@@ -228,7 +238,6 @@ def test_a_contradicted_part_is_not_hidden_by_one_with_too_few_seeds(store):
     assert found.p == pytest.approx(3 * ttest_ind(DEAR[:2], CHEAP[:2], equal_var=False).pvalue)
 
 
-LOW, HIGH = (3.0, 3.1, 2.9, 3.0, 3.05), (9.0, 9.1, 8.9, 9.0, 9.05)
 NEAR = (4.9, 5.6, 4.4, 5.2, 5.0)
 
 
@@ -239,6 +248,7 @@ NEAR = (4.9, 5.6, 4.4, 5.2, 5.0)
         ({"b_error": LOW, "b_cost": LOW}, Finding.worse),
         ({"b_error": NEAR, "b_cost": HIGH}, Finding.reproduced),
         ({"b_error": NEAR, "b_cost": NEAR}, Finding.inconclusive),
+        ({"b_error": CHEAP[::-1], "b_cost": CHEAP[::-1]}, Finding.inconclusive),
     ],
 )
 def test_a_condition_is_on_the_front_or_dominated(store, b, finding):
@@ -278,7 +288,8 @@ def test_a_front_says_which_condition_it_waits_for(store):
 def test_an_equal_point_without_spread_does_not_dominate(store):
     same = (5.0,) * 5
     found = judged(FRONT, store, a_error=same, a_cost=same, b_error=same, b_cost=same, c_error=DEAR, c_cost=HIGH)
-    assert found.finding is Finding.reproduced
+    of_c = min(ttest_1samp(other, 5.0).pvalue for other in (DEAR, HIGH))  # Welch's, where one side is constant
+    assert found.finding is Finding.reproduced and found.p == pytest.approx(2 * of_c)
 
 
 def test_equal_costs_without_spread_leave_the_error_to_decide(store):

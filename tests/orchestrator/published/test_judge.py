@@ -171,6 +171,8 @@ def test_seeds_with_nothing_below_the_line_are_counted() -> None:
     ratio = replace(BELOW, left=Place("a", "per", over=Place("b", "per")), relation="above", right=1.0)
     (verdict,) = of_per([ratio], tied_study(a=(0.1, 0.2, 0.3, 0.4), b=(0.0, 0.1, 0.11, 0.12)))
     assert verdict.ours.n == 3 and verdict.reason.endswith(" Left out: 1 seed whose per of b is 0.")
+    (verdict,) = of_per([ratio], tied_study(a=(0.0, 0.2, 0.3, 0.4), b=(0.1, 0.1, 0.11, 0.12)))
+    assert verdict.ours.n == 4 and "Left out" not in verdict.reason
 
 
 def test_what_has_not_run_is_inconclusive() -> None:

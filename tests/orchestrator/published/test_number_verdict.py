@@ -42,6 +42,7 @@ def test_within_the_margin_is_reproduced() -> None:
     assert found.finding is Finding.reproduced
     assert found.p == pytest.approx(tail(0.5 / (0.2 / math.sqrt(3)), 2)) and found.p < 0.05
     assert found.difference == pytest.approx(0) and found.seeds_needed is None
+    assert found.reason.endswith(" of 3 seeds against a mean taken as exact.")
     assert found.ours and (found.ours.mean, found.ours.n) == (pytest.approx(20.0), 3)
 
 
@@ -74,7 +75,7 @@ def test_a_published_spread_widens_the_interval() -> None:
     """Two groups of 3 with one sample standard deviation .2: Welch has 4 degrees of freedom, t(.975) = 2.7764."""
     found = verdict([17.8, 18.0, 18.2], Published(20.0, 0.2 * math.sqrt(2 / 3), 3))
     error = math.sqrt(2 * 0.2**2 / 3)
-    assert found.finding is Finding.better
+    assert found.finding is Finding.better and found.reason.endswith(" of 3 seeds against 3.")
     assert found.p == pytest.approx(2 * tail(2 / error, 4))
     assert found.interval == pytest.approx((-2 - 2.776445 * error, -2 + 2.776445 * error), abs=1e-5)
 
@@ -102,8 +103,9 @@ def test_no_number_of_our_seeds_helps_against_a_published_spread() -> None:
 
 
 def test_one_replicate_decides_nothing() -> None:
-    found = verdict([20.0], Published(20.0))
+    found = verdict([20.5], Published(20.0))
     assert (found.finding, found.seeds_needed) == (Finding.inconclusive, 1) and math.isnan(found.p)
+    assert found.difference == 0.5
     none = verdict([], Published(20.0))
     assert (none.finding, none.seeds_needed, none.ours) == (Finding.inconclusive, 2, None)
     planned = verdict([], Published(20.0, 0.15, 5))

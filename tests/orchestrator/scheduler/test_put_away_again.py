@@ -6,10 +6,12 @@ from typer.testing import CliRunner
 from orchestrator.cli.main import app
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
+from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.scheduler import task_factory
 from orchestrator.scheduler.again import make_room
 from orchestrator.scheduler.put_away import archive, restore
 from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.tracking.load import load_study
 from tests.door import PLAIN, ponderay, write
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_without_ray import starts
@@ -34,6 +36,14 @@ def test_others_of_other_code_are_named_and_an_archive_of_what_is_there_restores
         assert make_room(factory, accept_code=True)[1] == 2
     assert restore(file, settings) == ("tiny.sweep", 2, 4), "what rm took away of it comes back, beside what stayed"
     assert len(run_quietly(sweep).replicates) == 4 and set(starts().values()) == {1}
+
+    one = load_study("tiny.sweep", settings).of("b")[0]
+    journal = ReplicateFolder(settings.replicates("tiny.sweep") / one.key, {})
+    other = {"attempt": "before.1", "code_version": "another", "host": "lab", "device": "cpu"}
+    journal.append({"kind": "started", **other})
+    journal.append({"kind": "metrics", "step": 5, "metrics": {}})
+    factory = TaskFactory(tiny({"b": {"x": 0.25}}, seeds=(1, 2)), settings, num_gpus=0)
+    assert make_room(factory, accept_code=False)[1] == 1, "some of its steps are of other code"
 
 
 @pytest.mark.slow

@@ -65,6 +65,15 @@ def test_a_lost_worker_is_tried_again_after_a_while_and_not_for_ever(tmp_path):
     assert len(made.recorder.named("end")) == 1
 
 
+def test_one_that_waits_for_its_next_try_holds_up_no_other(tmp_path):
+    made = parts(tmp_path, {"a": {}}, seeds=(1, 2))
+    both = [made.start(), made.start()]
+    for task in both:
+        made.lose(task)
+    both[1].not_before_s = 0.0
+    assert made.start() is both[1] and made.scheduler.next() is None
+
+
 @pytest.mark.parametrize(
     "final", [{"error": "ZeroDivisionError"}, {"error": "no such file", "is_input_error": True, "is_lost": True}]
 )

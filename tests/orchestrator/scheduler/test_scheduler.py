@@ -1,6 +1,7 @@
 """What runs next: in order, beside what is live, prerequisites first, and none of what is there already."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -73,13 +74,16 @@ def test_a_prerequisite_that_another_driver_makes_is_waited_for(tmp_path, monkey
     assert made.start() is first
 
 
-def test_what_is_complete_is_not_run_again_and_what_was_touched_is_told_anew(tmp_path):
+@pytest.mark.parametrize("state", ["complete", "pruned"])
+def test_what_has_ended_is_not_run_or_recorded_again_and_what_was_touched_is_told_anew(tmp_path, state):
     first = parts(tmp_path, {"a": {}}, seeds=(1, 2))
     first.end(first.start())
-    again = parts(tmp_path, {"a": {}}, known=first.scheduler.replicates()[:1], seeds=(1, 2))
+    known = replace(first.scheduler.replicates()[0], state=state)
+    again = parts(tmp_path, {"a": {}}, known=[known], seeds=(1, 2))
     task = again.start()
     assert (task.seed, task.is_touched) == (2, True)
-    assert [(one.state, one.is_touched) for one in again.tasks] == [("complete", False), ("live", True)]
+    assert [(one.state, one.is_touched) for one in again.tasks] == [(state, False), ("live", True)]
+    assert again.recorder.named("end") == []
 
 
 @pytest.mark.parametrize("seeds", [(1,), (2, 3)])

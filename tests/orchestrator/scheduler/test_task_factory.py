@@ -53,7 +53,11 @@ def test_conditions_share_the_prerequisite_of_a_seed_and_seeds_do_not(tmp_path):
     assert found["a", 2].work.folder != found["a", 1].work.folder
     task = made.replicate(made.sweep.conditions[1], 2, {"first": found["b", 2]})
     assert task.prerequisites == (found["a", 2].work.key,)
-    assert task.work.products == {"first": found["a", 2].work.folder}
+    assert task.work.products == {"first": found["a", 2].work.folder} and task.work.shared_products == {}
+    shared = replace(made, settings=replace(made.settings, storage="memory://bucket"))
+    needed = shared.prerequisites(shared.sweep.conditions[1], 2)
+    work = shared.replicate(shared.sweep.conditions[1], 2, needed).work
+    assert work.shared_products == {"first": f"memory://bucket/prerequisites/{needed['first'].work.key}"}
 
 
 def test_a_condition_that_uses_no_prerequisite_waits_for_none_and_has_none_in_its_key(tmp_path):

@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
 from orchestrator.machine.processes import start_time
 from orchestrator.scheduler import watchdog
 from orchestrator.scheduler.task import Task, unwritten
@@ -191,17 +193,30 @@ def test_a_look_that_a_bucket_holds_up_does_not_hold_up_the_end(monkeypatch):
     assert not watching._thread.is_alive() and ended == [] and task.lost_because == ""
 
 
-def test_the_end_waits_for_a_process_that_is_being_ended_and_ends_no_other(monkeypatch):
+@pytest.mark.parametrize(
+    ("lost", "pruned", "given"),
+    [("silent", "", {}), ("", "its curve", {"pruned": "driver.1"})],
+    ids=["silent", "pruned"],
+)
+def test_the_end_waits_for_a_process_that_is_being_ended_and_ends_no_other(monkeypatch, lost, pruned, given):
+    """One that its search has stopped is ended at once, though it was heard just now."""
     monkeypatch.setattr(watchdog, "LOOK_S", 0.01)
     monkeypatch.setattr(watchdog, "JOIN_S", 0.1)
     begun, ended = threading.Event(), []
-    work = SimpleNamespace(key="0123", resources=SimpleNamespace(report_timeout_s=0.0))
+    work = SimpleNamespace(key="0123", attempt="driver.1", resources=SimpleNamespace(report_timeout_s=0.0))
+    heard_s = time.monotonic() if pruned else 0.0
     task = SimpleNamespace(
-        work=work, heard_s=0.0, running_s=1.0, lost_because="silent", started="work", driving="Ray", pruned_because=""
+        work=work,
+        heard_s=heard_s,
+        running_s=1.0,
+        lost_because=lost,
+        started={"pid": 7},
+        driving={},
+        pruned_because=pruned,
     )
     task.state, task.ending = "live", threading.Lock()
 
-    def end(started: str) -> str:
+    def end(started: dict[str, object]) -> str:
         begun.set()
         time.sleep(1.0)
         ended.append(started)
@@ -210,4 +225,4 @@ def test_the_end_waits_for_a_process_that_is_being_ended_and_ends_no_other(monke
     scheduler = SimpleNamespace(device_s=lambda: 0.0, tasks=SimpleNamespace(live={"0123": task}))
     with Watchdog(scheduler, end, float("inf"), print, str):
         assert begun.wait(30)
-    assert ended == ["work"]
+    assert ended == [{"pid": 7} | given]

@@ -1,21 +1,20 @@
 """What runs the work of a round: Ray's own processes, two nodes of a cluster, a tracking server by `ponderay serve`."""
 
 import contextlib
+import logging
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
-from benchmarks.faulty.places import left_in
-from benchmarks.faulty.processes import MARK, carrying
 from orchestrator.cluster import token as ray_token
 from orchestrator.machine.network import free_port
+from tests.faults.processes import MARK, carrying
 
 Setup = Literal["local", "cluster", "server"]
 Part = Literal["raylet", "gcs_server", "agent", "log_monitor"]
@@ -27,6 +26,9 @@ COMMANDS: Final[dict[Part, str]] = {
 }
 NODE: Final = "PONDERAY_FAULTS_NODE"
 """The variable that names the node to which a process belongs."""
+
+COORDINATOR: Final = "AutoscalingCoordinator"
+"""Ray's own detached actor, one for each cluster, which elastic training starts and Ray keeps."""
 
 START_S: Final = 90
 PROGRAMS: Final = Path(sys.executable).parent
@@ -102,9 +104,28 @@ class Nodes:
             self._kill("second")
             self._start("second", self._of_second, self._ahead, f"--address={self.address}")
 
+    def lose(self) -> str:
+        """Kills the second node, and says so."""
+        self._kill("second")
+        return "second node killed"
+
     def left(self) -> list[str]:
-        """Actors and placement groups that are still there."""
-        return left_in(self.address)
+        """Actors that live, but Ray's own, and placement groups that are there."""
+        import ray
+        from ray._private.state import actors
+
+        of_sigterm = signal.getsignal(signal.SIGTERM)  # Ray would end this process by itself
+        ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)
+        signal.signal(signal.SIGTERM, of_sigterm)
+        try:
+            found = [one for one in actors().values() if one["State"] != "DEAD" and one["Name"] != COORDINATOR]
+            groups = ray.util.placement_group_table().values()
+            return [
+                *(f"actor {one['ActorClassName']} {one['Name']} {one['State']}" for one in found),
+                *(f"placement group {one['placement_group_id']}" for one in groups if one["state"] != "REMOVED"),
+            ]
+        finally:
+            ray.shutdown()
 
     def shutdown(self) -> None:
         """Ends both."""
@@ -137,39 +158,19 @@ def _is_whole(raylet: psutil.Process, is_head: bool) -> bool:
     return Path(option(raylet, "session_dir")).is_dir() and all(part_of(raylet, part) for part in parts)
 
 
-@dataclass(frozen=True)
-class Server:
-    """`ponderay serve` in a folder, for clients with this environment."""
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[None]:
+    """A tracking server by `ponderay serve` for the block, which PONDERAY_TRACKING_URI names in it."""
 
-    folder: Path
-    port: int
-
-    @property
-    def uri(self) -> str:
-        """Its address."""
-        return f"http://127.0.0.1:{self.port}"
-
-    def start(self) -> None:
-        """In the background, unless it is there; it answers when this returns."""
-        self._call("--port", str(self.port), "--background")
-
-    def stop(self) -> None:
-        """Ends it in order."""
-        self._call("--stop")
-
-    def _call(self, *options: str) -> None:
-        command = [sys.executable, "-m", "orchestrator", "serve", "--folder", str(self.folder), *options]
-        with (self.folder.parent.parent / "server.log").open("ab") as log:
+    def call(*options: str) -> None:
+        command = [sys.executable, "-m", "orchestrator", "serve", "--folder", str(folder), *options]
+        with (folder.parent.parent / "server.log").open("ab") as log:
             subprocess.run(command, stdout=log, stderr=log, timeout=2 * START_S, check=True)  # noqa: S603
 
-
-@contextlib.contextmanager
-def served(folder: Path) -> Iterator[Server]:
-    """A tracking server for the block, which PONDERAY_TRACKING_URI names in it."""
-    server = Server(folder, free_port())
-    server.start()
-    os.environ["PONDERAY_TRACKING_URI"] = server.uri
+    port = free_port()
+    call("--port", str(port), "--background")
+    os.environ["PONDERAY_TRACKING_URI"] = f"http://127.0.0.1:{port}"
     try:
-        yield server
+        yield
     finally:
-        server.stop()
+        call("--stop")

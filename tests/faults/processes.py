@@ -1,11 +1,10 @@
-"""The processes of a round, found by a variable in their environment, and the workers among them."""
+"""The processes of a round, found by a variable in their environment, and what its journals have."""
 
 import contextlib
 import json
 import os
 import signal
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,45 +53,6 @@ def kill_all(folder: Path) -> None:
 def records(journal: Path) -> list[dict[str, Any]]:
     """Its whole lines."""
     return [json.loads(line) for line in journal.read_text(encoding="utf-8").split("\n")[:-1] if line]
-
-
-@dataclass(frozen=True)
-class Worker:
-    """A process at work on a replicate."""
-
-    folder: Path
-    pid: int
-    process_started: str
-    node_id: str
-
-    def is_at_work(self) -> bool:
-        """Whether it lives, and its replicate has not ended."""
-        behind = records(self.folder / "journal.jsonl")
-        last = max(i for i, record in enumerate(behind) if record["kind"] == "started")
-        if any(record["kind"] == "state" for record in behind[last:]) or behind[last]["pid"] != self.pid:
-            return False
-        return start_time(self.pid) == self.process_started
-
-    def send(self, number: signal.Signals) -> bool:
-        """Sends a signal; False where the replicate had ended before, or the process."""
-        if start_time(self.pid) != self.process_started:
-            return False
-        os.kill(self.pid, number)
-        ended = {record["kind"] for record in records(self.folder / "journal.jsonl")[-1:]} == {"state"}
-        return not ended
-
-
-def workers(runs: Path) -> list[Worker]:
-    """Those at work, of replicates and prerequisites."""
-    found = []
-    for journal in [*runs.glob("replicates/*/*/journal.jsonl"), *runs.glob("prerequisites/*/journal.jsonl")]:
-        started = [record for record in records(journal) if record["kind"] == "started"]
-        if started:
-            last = started[-1]
-            worker = Worker(journal.parent, last["pid"], last["process_started"], last["node_id"])
-            if worker.is_at_work():
-                found.append(worker)
-    return found
 
 
 def num_reports(runs: Path) -> int:

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from benchmarks.faulty.hosts import Nodes, Part, option, part_of, raylets
-from benchmarks.faulty.processes import records
+from tests.faults.hosts import Nodes, Part, option, part_of, raylets
+from tests.faults.processes import records
 
 CLOCKS: Final = ("clock_back", "second_clock_behind", "second_clock_ahead")
 CLOCK_LIBRARY: Final = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
@@ -255,8 +255,8 @@ def _limit_memory(stage: Stage) -> str:
 
 _STRIKES: Final[Mapping[str, Callable[[Stage], str]]] = MappingProxyType(
     {
-        "raylet_killed": lambda stage: _kill("raylet", True, stage),
-        "gcs_killed": lambda stage: _kill("gcs_server", True, stage),
+        "head_raylet_killed": lambda stage: _kill("raylet", True, stage),
+        "second_node_lost": lambda stage: stage.nodes.lose() if stage.nodes else "",
         "agent_killed": lambda stage: _kill("agent", False, stage),
         "log_monitor_killed": lambda stage: _kill("log_monitor", False, stage),
         "disk_full": _fill_disk,
