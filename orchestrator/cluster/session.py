@@ -282,7 +282,7 @@ def removing_leftovers(is_answering: Callable[[], bool]) -> Iterator[None]:
 
 
 def give_back(name: str) -> None:
-    """What a placement group of this id reserves, if it is still there."""
+    """Frees what the placement group of this id reserves, if it is still there."""
     if placement_group_table().get(name, {}).get("state", "REMOVED") != "REMOVED":
         remove_placement_group(ray_internals.placement_group_of(name))
 
