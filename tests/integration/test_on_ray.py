@@ -151,22 +151,27 @@ def test_two_train_workers_go_back_behind_a_broken_checkpoint_and_come_again_whe
     stop_in_the_last_step(monkeypatch, {"a": {}})
     (newest,) = Path("runs/replicates/tiny.sweep").rglob("step_000003.*")
     replace_content(newest, b"garbage of no format")
-    log, before = io.StringIO(), len(started_records("tiny.sweep"))
-    sweep = tiny((Condition("a", {"sleep_s": 2.0}, Resources(num_workers=2)),), seeds=(1,))
-    killer = threading.Thread(target=kill_the_trial, args=(before,))
+    log, sweep = io.StringIO(), tiny((Condition("a", {"sleep_s": 2.0}, Resources(num_workers=2)),), seeds=(1,))
+    killer = threading.Thread(target=kill_the_trial, args=(len(records_of_a("metrics")),), daemon=True)
     killer.start()
     outcome = run(sweep, read_settings(), Console(file=log, width=1000), None, accept_code=False)
     killer.join()
-    assert "lost its worker in try 1" in log.getvalue() and len(started_records("tiny.sweep")) == before + 2
+    assert "lost its worker in try 1" in log.getvalue() and records_of_a("started")[-1]["attempt"].endswith(".2")
     assert [(r.state, dict(r.metrics)) for r in outcome.replicates] == [("complete", dict(whole.replicates[0].metrics))]
     assert log.getvalue().count("and training goes on after step 2.") == 1
     assert list(Path("runs/replicates/tiny.sweep").rglob("unreadable.step_000003.*"))
     assert {record["threads"] for record in started_records("tiny.sweep")} == {1}
 
 
-def kill_the_trial(num_started):
-    """The process that drives the workers, once they have begun; Ray tells each process its raylet."""
-    while len(started_records("tiny.sweep")) == num_started:
+def records_of_a(kind):
+    journals = [journal.read_text() for journal in Path("runs/replicates/tiny.sweep").rglob("journal.jsonl")]
+    (of_a,) = (text for text in journals if '"condition": "a"' in text)
+    return [record for record in map(json.loads, of_a.splitlines()) if record["kind"] == kind]
+
+
+def kill_the_trial(num_metrics):
+    """The process that drives the workers, once they have reported; Ray tells each process its raylet."""
+    while len(records_of_a("metrics")) == num_metrics:
         time.sleep(0.1)
     mark = f"{ray_internals.RAYLET_VARIABLE}={ray_internals.started_processes()['raylet']}".encode()
     for process in Path("/proc").glob("[0-9]*"):

@@ -33,7 +33,7 @@ CONDITIONS = {"a": {"sleep_s": 0.02}, "b": {"x": 0.25, "sleep_s": 0.02}}
 SHIPPED = {
     "tiny.sweep": lambda size: tiny(CONDITIONS),
     "tiny.long": lambda size: tiny({"a": {}}, name="tiny.long").with_values({"num_epochs": 500, "sleep_s": 0.05}),
-    "tiny.slow": lambda size: tiny({"a": {}}, name="tiny.slow").with_values({"num_epochs": 9, "sleep_s": 1.5}),
+    "tiny.slow": lambda size: tiny({"a": {}}, name="tiny.slow").with_values({"num_epochs": 9, "sleep_s": 6.0}),
     "tiny.reference": lambda size: tiny(CONDITIONS, reference="a"),
 }
 HERE = f"{__name__}:SHIPPED"
