@@ -1,6 +1,5 @@
 """Test items that are in the training data: the same ones, near copies, and others of the same group."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
@@ -8,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.audit.first_steps import digest
 from orchestrator.results.audit import Finding, unchecked
 from trainables.prediction import Example
 
@@ -67,7 +67,7 @@ def of_data(train: Sequence[Example], test: Sequence[Example], is_generated: boo
 
 def _repeated(test: Sequence[Example]) -> Finding | None:
     """Whether most test items equal another one, as where a task has few inputs."""
-    digests = Counter(_digest(example) for example in test if not _is_short_text(_array(example.inputs)))
+    digests = Counter(digest(_array(example.inputs)) for example in test if not _is_short_text(_array(example.inputs)))
     number = sum(count for count in digests.values() if count > 1)
     if number <= REPEATED * len(test):
         return None
@@ -79,8 +79,8 @@ def _copies(train: Sequence[Example], test: Sequence[Example]) -> Finding:
     test = [one for one in test if not _is_short_text(_array(one.inputs))]
     if not test:
         return unchecked(COPIES, f"test items have fewer than {LEAST_SYMBOLS} symbols")
-    known = {_digest(example): example.name for example in reversed(train)}
-    pairs = [(example.name, known[digest]) for example in test if (digest := _digest(example)) in known]
+    known = {digest(_array(example.inputs)): example.name for example in reversed(train)}
+    pairs = [(example.name, known[mark]) for example in test if (mark := digest(_array(example.inputs))) in known]
     if not pairs:
         return Finding(COPIES)
     moved = f"{len(pairs):,} of {len(test):,} test items are in training, first {pairs[0][0]} as {pairs[0][1]}"
@@ -122,11 +122,6 @@ def _groups(train: Sequence[Example], test: Sequence[Example]) -> Finding:
         return Finding(GROUPS)
     moved = f"{len(shared):,} of {len(of_test):,} groups of test items are in training, first {shared[0]}"
     return Finding(GROUPS, "finding", "nothing", moved, len(shared) / len(of_test))
-
-
-def _digest(example: Example) -> bytes:
-    values = np.ascontiguousarray(_array(example.inputs))
-    return hashlib.sha256(f"{values.dtype} {values.shape}".encode() + values.tobytes()).digest()
 
 
 def _is_text(values: NDArray[Any]) -> bool:

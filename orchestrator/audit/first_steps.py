@@ -64,7 +64,7 @@ def watch(folder: Path) -> "list[RemovableHandle]":
     Returns:
         What ends it.
     """
-    from torch import is_grad_enabled
+    from torch import is_grad_enabled, strided
     from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
     from torch.optim.optimizer import register_optimizer_step_pre_hook
 
@@ -85,8 +85,9 @@ def watch(folder: Path) -> "list[RemovableHandle]":
             weights.update(digests((f"{name}.{key}", value) for key, value in module.state_dict().items()))
         place = len(read[-1])
         for number, value in enumerate(_tensors(given)):
-            if value.numel() >= LEAST_READ:
-                read[-1][f"{kind} {place}.{number}"] = _digest(value.detach().cpu().numpy())
+            if value.layout == strided and value.numel() >= LEAST_READ:
+                exact = value.double() if value.is_floating_point() else value  # numpy has no bfloat16
+                read[-1][f"{kind} {place}.{number}"] = digest(exact.detach().cpu().numpy())
 
     def after(*_: Any) -> None:
         nonlocal depth
@@ -98,7 +99,7 @@ def watch(folder: Path) -> "list[RemovableHandle]":
         if len(read) == 1:
             values = enumerate(value for group in optimiser.param_groups for value in group["params"])
             loose = digests((f"{type(optimiser).__name__}.{number}", value) for number, value in values)
-            weights.update({name: digest for name, digest in loose.items() if digest not in weights.values()})
+            weights.update({name: mark for name, mark in loose.items() if mark not in weights.values()})
         (folder / FILE).write_text(json.dumps({"weights": weights, "read": read}))
         read.append({})
 
@@ -110,14 +111,15 @@ def watch(folder: Path) -> "list[RemovableHandle]":
 
 
 def digests(state: Iterable[tuple[str, Any]]) -> dict[str, str]:
-    """Of the matrices of real numbers that look as if they were drawn, by name."""
-    found = {}
+    """Of the matrices that look as if they were drawn, by name."""
+    return {name: digest(values) for name, values in matrices(state) if _is_drawn(values)}
+
+
+def matrices(state: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """Those of real numbers among arrays of torch, with their names: weights, if they are not all alike."""
     for name, value in state:
         if hasattr(value, "detach") and value.is_floating_point() and value.ndim > 1 and value.numel() >= LEAST_WEIGHTS:
-            values = value.detach().cpu().double().numpy()
-            if _is_drawn(values):
-                found[name] = _digest(values)
-    return found
+            yield name, value.detach().cpu().double().numpy()
 
 
 def _is_drawn(values: NDArray[np.float64]) -> bool:
@@ -146,6 +148,7 @@ def _tensors(given: Any) -> Iterator[Any]:
             yield from _tensors(getattr(given, field.name))
 
 
-def _digest(values: NDArray[Any]) -> str:
+def digest(values: NDArray[Any]) -> str:
+    """The same of arrays of the same kind, shape and values."""
     kind = f"{values.dtype} {values.shape}".encode()
     return hashlib.sha256(kind + np.ascontiguousarray(values).tobytes()).hexdigest()

@@ -5,14 +5,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from orchestrator.audit.first_steps import FirstSteps
+from orchestrator.audit.first_steps import FirstSteps, matrices
 from orchestrator.checks.resumption import Numbers, differences, untimed
 from orchestrator.results.audit import Finding, unchecked
 from trainables.prediction import Promises
 
 EQUAL, OTHER, WEIGHTS, ORDER = "equal seeds agree", "two seeds differ", "first weights by seed", "data by seed"
 
-LEAST_WEIGHTS: Final = 32
 ALIKE: Final = 0.8
 """Correlation of a matrix under two seeds at the first checkpoint: of independent first weights it is near 0."""
 
@@ -86,7 +85,9 @@ def of_checkpoints(one: Any, other: Any, promised: Promises) -> Finding:
     """
     if promised.same_start:
         return unchecked(WEIGHTS, f"it is not promised (same_start={promised.same_start!r})")
-    ours, theirs = dict(_matrices(one)), dict(_matrices(other))
+    ours, theirs = (
+        {name: values for name, values in matrices(arrays(state)) if values.std() > 0} for state in (one, other)
+    )
     likeness = {
         name: abs(float(np.corrcoef(ours[name].ravel(), theirs[name].ravel())[0, 1]))
         for name in ours.keys() & theirs.keys()
@@ -99,15 +100,6 @@ def of_checkpoints(one: Any, other: Any, promised: Promises) -> Finding:
         return Finding(WEIGHTS)
     moved = f"none of {len(likeness)} matrices of weights; {least} is most different, correlated"
     return Finding(WEIGHTS, "finding", "the seed", moved, likeness[least])
-
-
-def _matrices(state: Any) -> Iterator[tuple[str, Any]]:
-    """Weights in a checkpoint, by their path: of real numbers, in two axes or more, and not all alike."""
-    for path, value in arrays(state):
-        if value.is_floating_point() and value.ndim > 1 and value.numel() >= LEAST_WEIGHTS:
-            values = value.detach().cpu().double().numpy()
-            if values.std() > 0:
-                yield path, values
 
 
 def arrays(state: Any, path: str = "") -> Iterator[tuple[str, Any]]:

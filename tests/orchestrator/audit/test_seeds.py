@@ -101,3 +101,13 @@ def test_what_is_shared_is_named_and_may_be_meant_or_come_from_a_prerequisite(tm
 def test_first_weights_that_are_downloaded_are_not_checked(tmp_path):
     found, by_checkpoints = findings(tmp_path, Promises(same_start=True), weights=False)
     assert found[2] == by_checkpoints and by_checkpoints.why == "it is not promised (same_start=True)"
+
+
+def test_what_numpy_does_not_know_is_read_too(tmp_path):
+    handles, model = watch(tmp_path), nn.Linear(8, 8, dtype=torch.bfloat16)
+    x = torch.ones(4, 8, dtype=torch.bfloat16)
+    model(x).sum().backward()
+    torch.optim.SGD(model.parameters()).step()
+    for handle in handles:
+        handle.remove()
+    assert list(first_steps(tmp_path).read[0]) == ["Linear 0.0"]
