@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -275,16 +275,16 @@ def removing_leftovers(is_answering: Callable[[], bool]) -> Iterator[None]:
         yield
     except BaseException:
         if is_answering():  # else Ray would wait for it
-            for name in placement_group_table():
-                if name not in before and name.endswith(job):
-                    give_back(name)
+            give_back([name for name in placement_group_table() if name not in before and name.endswith(job)])
         raise
 
 
-def give_back(name: str) -> None:
-    """Frees what the placement group of this id reserves, if it is still there."""
-    if placement_group_table().get(name, {}).get("state", "REMOVED") != "REMOVED":
-        remove_placement_group(ray_internals.placement_group_of(name))
+def give_back(names: Collection[str]) -> None:
+    """Frees what the placement groups of these ids reserve, as far as they are still there."""
+    known = placement_group_table()
+    for name in names:
+        if known.get(name, {}).get("state", "REMOVED") != "REMOVED":
+            remove_placement_group(ray_internals.placement_group_of(name))
 
 
 def keep_coordinator_here() -> None:

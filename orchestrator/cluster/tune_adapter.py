@@ -156,7 +156,7 @@ class SchedulerSearcher(Searcher):
                 return
             with self._keeping_faults():
                 if group := self._reserved.pop(trial_id, ""):  # a trial that was killed did not
-                    give_back(group)
+                    give_back([group])
                 self._scheduler.ended(self._keys.pop(trial_id), lost=f"its worker was lost{': ' * bool(cause)}{cause}")
 
     @contextmanager
