@@ -39,7 +39,9 @@ MAKE = (
     "from orchestrator.tracking.lease_holder import FolderLeases; "
     "settings = read_settings(); Tracking(settings).open_experiment(sys.argv[1]); "
     "lease = StoreLease(FolderLeases(settings), f'sweep {sys.argv[1]}'); lease.acquire(); lease.release(); "
-    "pathlib.Path('token').write_text(lease.token)"
+    "pathlib.Path('lease').write_text(lease.token); from search_spaces.find import find_sweep; "
+    "from orchestrator.tracking.declaration import text_of; "
+    "pathlib.Path('declaration').write_text(text_of(find_sweep(sys.argv[1])))"
 )
 FLOOR = "import json, sys; found = [json.loads(line) for line in open(sys.argv[1])]"
 READ = (
@@ -141,7 +143,7 @@ def make_store(folder: Path, num_conditions: int, num_seeds: int) -> None:
         ((experiment_id,),) = database.execute("SELECT experiment_id FROM experiments WHERE name = ?", (SWEEP,))
         file = StudyFile(Settings(folder, "").replicates(SWEEP), "")
         record(database, file, str(experiment_id), num_conditions, num_seeds)
-        file.put("sweep", SWEEP, {"lease": (folder / "token").read_text()})
+        file.put("sweep", SWEEP, {name: (folder / name).read_text() for name in ("lease", "declaration")})
         file.close()
 
 

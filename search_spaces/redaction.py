@@ -134,6 +134,25 @@ def redacted_leaf(path: str, value: object) -> str:
     return str(value) if isinstance(value, int | float | None) else redacted_setting(path, str(value))
 
 
+def redacted_leaves(values: Mapping[str, object]) -> dict[str, str]:
+    """The config's values by path, as `redacted_leaf` makes each.
+
+    Thousands of conditions share most of their values, so what was looked into under the same secrets is kept.
+    """
+    secrets, declared = _of_environment(), frozenset(declared_names)
+    return {
+        path: str(value)
+        if isinstance(value, int | float | None)
+        else _redacted_under(path, str(value), secrets, declared)
+        for path, value in values.items()
+    }
+
+
+@lru_cache(maxsize=1 << 14)
+def _redacted_under(path: str, value: str, _secrets: tuple[str, ...], _declared: frozenset[str]) -> str:
+    return redacted_setting(path, value)
+
+
 def redacted_uri(uri: str) -> str:
     """The address of a store with *** for its password, which may hold any sign, an @ too."""
     return _PASSWORD_OPTION.sub(rf"\1{HIDDEN}", _PASSWORD.sub(rf"\1:{HIDDEN}@", uri))

@@ -40,13 +40,17 @@ def resolved(python: str, *options: str | Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_every_version_is_pinned_and_the_pins_go_together_and_so_do_torch_and_torchaudio_without_them():
+def test_every_version_is_pinned_and_the_pins_go_together_and_without_them_torch_is_of_the_release_that_was_tested():
     pins = dict(PINNED.findall(CONSTRAINTS.read_text()))
     for python in PYTHONS:
         found = resolved(python, "--constraint", CONSTRAINTS, "--extra", "dev")
         assert found | {"uv": pins["uv"]} == pins, python
-    versions = resolved(PYTHONS[0])
-    assert versions["torch"].split(".")[:2] == versions["torchaudio"].split(".")[:2]
+    free = resolved(PYTHONS[0])
+    for name in (
+        "torch",
+        "torchaudio",
+    ):  # they need not be equal: torchaudio 2.11 is the last one, and loads beside 2.14
+        assert free[name].split(".")[:2] == pins[name].split(".")[:2], name
 
 
 @pytest.fixture(scope="module")

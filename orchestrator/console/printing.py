@@ -1,6 +1,5 @@
 """How commands print: tables for people, json and csv for programs."""
 
-import json
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -17,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.console.csv_text import csv_text
+from orchestrator.console.json_text import json_text
 from trainables.errors import MOST_SAID, shortened
 
 LEAST_COLUMNS: Final = 20
@@ -103,7 +103,7 @@ def print_rows(rows: list[dict[str, Any]], format: Format, title: str, whole: tu
     paragraph for each record.
     """
     if format is Format.json:
-        print(json.dumps(rows, indent=2))
+        print(json_text(rows))
         return
     if format is Format.csv:
         print(to_csv(rows), end="")

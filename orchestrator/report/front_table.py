@@ -1,6 +1,5 @@
 """A front with its uncertainty as a table, as sentences, as JSON and as CSV records."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -13,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.console.json_text import json_text
 from orchestrator.console.printing import out
 from orchestrator.pareto.attainment import Surface
 from orchestrator.pareto.hypervolume import OUTSIDE
@@ -96,7 +96,7 @@ def front_json(
         "attainment": [_surface(surface) for surface in front.attainment],
         "seed_attainment": [_surface(surface) for surface in front.seed_attainment],
     }
-    return json.dumps(content, indent=2, allow_nan=False)
+    return json_text(content)
 
 
 def _number(value: float) -> float | None:

@@ -1,6 +1,5 @@
 """A table of a report: raw values for programs, and the same rows as a paper prints them."""
 
-import json
 import math
 import re
 from collections.abc import Sequence
@@ -9,6 +8,7 @@ from html import escape
 from typing import Final
 
 from orchestrator.console.csv_text import csv_text
+from orchestrator.console.json_text import json_text
 from orchestrator.report.numerals import MINUS
 
 INTERVAL: Final = "95 % interval"
@@ -116,7 +116,7 @@ def to_csv(table: Table) -> str:
 
 def for_programs(table: Table, format: str) -> str:
     """The table as csv, or as json: a list of `records`."""
-    return to_csv(table) if format == "csv" else json.dumps(records(table), indent=2, allow_nan=False) + "\n"
+    return to_csv(table) if format == "csv" else json_text(records(table)) + "\n"
 
 
 def records(table: Table) -> list[dict[str, Cell]]:

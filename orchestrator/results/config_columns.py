@@ -26,11 +26,11 @@ def config_columns(configs: Mapping[str, Mapping[str, str]], conditions: Sequenc
     columns: dict[str, list[Value]] = {}
     for path in paths:
         texts = {name: configs.get(name, {}).get(path) for name in known}
-        typed = {name: None if text is None else _typed(text) for name, text in texts.items()}
+        typed = {text: None if text is None else _typed(text) for text in set(texts.values())}
         kinds = {type(value) for value in typed.values() if value is not None}
         if not (kinds <= {int, float} or kinds == {bool}):
-            typed = {name: None if text in (None, "None") else text for name, text in texts.items()}
-        columns[f"{PREFIX}{path}"] = [typed[name] for name in conditions]
+            typed = {text: None if text == "None" else text for text in typed}
+        columns[f"{PREFIX}{path}"] = [typed[texts[name]] for name in conditions]
     return columns
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from search_spaces.claim import Claim
 from search_spaces.claim_file import claims_of
 from search_spaces.confirmation import Confirmation
-from search_spaces.redaction import redacted_leaf
+from search_spaces.redaction import redacted_leaves
 from search_spaces.settings import declared_name, text_of
 from search_spaces.sweep import Objective, Sweep
 from trainables.config import flatten
@@ -81,4 +81,4 @@ class Question:
 
 def config_texts(values: Mapping[str, Any]) -> dict[str, str]:
     """A config's values as text by path, without the seed, passwords and tokens."""
-    return {path: redacted_leaf(path, value) for path, value in values.items() if path != "seed"}
+    return redacted_leaves({path: value for path, value in values.items() if path != "seed"})

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from search_spaces.redaction import redacted_leaf
+from search_spaces.redaction import redacted_leaves
 
 MAX_LENGTH: Final = 250
 """Of a metric's name in MLflow."""
@@ -86,7 +86,7 @@ def plain(text: str) -> str:
 
 def param_texts(params: Mapping[str, Any]) -> dict[str, str]:
     """Parameters as MLflow has them."""
-    return {path: plain(redacted_leaf(path, value))[:TEXT_LIMIT] for path, value in params.items()}
+    return {path: plain(text)[:TEXT_LIMIT] for path, text in redacted_leaves(params).items()}
 
 
 def lease_of(sweep: str) -> str:

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from collections import UserDict
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from orchestrator.tracking import checkout
 from search_spaces.redaction import (
     is_secret_name,
     redacted_diff,
+    redacted_leaf,
+    redacted_leaves,
     redacted_setting,
     redacted_source,
     redacted_text,
@@ -250,3 +253,29 @@ def test_a_variable_that_another_thread_takes_away_meanwhile_is_none(monkeypatch
 
     monkeypatch.setattr(os, "environ", Changing({"API_KEY": "hunter2hunter2"}))
     assert redacted_text("with hunter2hunter2") == "with ***"
+
+
+def test_a_config_is_redacted_value_by_value_and_as_the_environment_is_now(monkeypatch):
+    config = {"data.token": "abc", "path": "/home/opensesame/x", "rate": 0.5, "note": "a b", "none": None}
+    plain = {path: redacted_leaf(path, value) for path, value in config.items()}
+    assert redacted_leaves(config) == plain
+    monkeypatch.setenv("MY_PASSWORD", "opensesame")
+    assert redacted_leaves(config) == plain | {"path": "/home/***/x"}
+    monkeypatch.delenv("MY_PASSWORD")
+    assert redacted_leaves(config) == plain
+
+
+def test_a_thousand_configs_of_equal_values_are_looked_into_once():
+    looked: list[str] = []
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code is redacted_setting.__code__:
+            looked.append(frame.f_locals["path"])
+
+    sys.setprofile(note)
+    try:
+        for number in range(1000):
+            redacted_leaves({"of.a.thousand": "the same", "number": number})
+    finally:
+        sys.setprofile(None)
+    assert looked == ["of.a.thousand"]
