@@ -236,11 +236,7 @@ def _leased(factory: TaskFactory, console: Console) -> "Iterator[_Driver]":
         keeper = stack.enter_context(contextlib.closing(LeaseKeeper(leases, stopping.lose)))
         lease = keeper.lease(f"sweep {name}")
         with _must_answer(settings.tracking_uri):
-            if not (is_taken := lease.acquire()):
-                _say_wait(name, lease, partial(console.print, markup=False, soft_wrap=True))
-                is_taken = lease.acquire_or_wait()
-        if not is_taken:
-            raise RefusedError(f"{name} is already run by {lease.holder()}; wait for it or stop it.")
+            _take(name, lease, partial(console.print, markup=False, soft_wrap=True))
         if is_local:
             opened = stack.enter_context(ThreadPoolExecutor(1)).submit(opened).result
         replicates, previous = settings.replicates(name), lease.previous
@@ -258,11 +254,16 @@ def _leased(factory: TaskFactory, console: Console) -> "Iterator[_Driver]":
             yield _Driver(factory, opened, is_new, keeper, lease, file, view, stopping)
 
 
-def _say_wait(name: str, lease: "StoreLease", tell: Callable[[str], None]) -> None:
+def _take(name: str, lease: "StoreLease", tell: Callable[[str], None]) -> None:
+    """Takes the sweep's lease, or raises RefusedError where another driver has it and is alive."""
     from orchestrator.tracking.lease_holder import EXPIRES_S
 
+    if lease.acquire():
+        return
     until = time.strftime("%H:%M:%S", time.localtime(time.time() + EXPIRES_S))
     tell(f"Waiting until {until} at most to see whether {lease.holder()}, which has {name}, is alive ...")
+    if not lease.acquire_or_wait():
+        raise RefusedError(f"{name} is already run by {lease.holder()}; wait for it or stop it.")
 
 
 def _older_holder(name: str, tracking: "Tracking", tell: Callable[[str], None]) -> "Holder | None":
@@ -276,11 +277,7 @@ def _older_holder(name: str, tracking: "Tracking", tell: Callable[[str], None]) 
     holder = tracking.read_holder(name)
     if holder and not holder.is_gone:
         older = StoreLease(tracking, f"sweep {name}")
-        if not (is_taken := older.acquire()):
-            _say_wait(name, older, tell)
-            is_taken = older.acquire_or_wait()
-        if not is_taken:
-            raise RefusedError(f"{name} is already run by {older.holder()}; wait for it or stop it.")
+        _take(name, older, tell)
         older.release()
     return holder
 
@@ -389,6 +386,8 @@ def _must_answer(uri: str) -> Iterator[None]:
     """A block of calls of the tracking store before anything has begun: its absence is an error, and not waited out."""
     try:
         yield
+    except RefusedError:  # said by a store that answers, and without MLflow
+        raise
     except Exception as error:
         from orchestrator.tracking.availability import is_unavailable
 
