@@ -88,7 +88,16 @@ class EarlierResults:
         known = self.by_key.get(task.work.key)
         if known and not self.is_anew:
             self._check_reach(task, known, journal)
-        _check_evaluations(task, journal.asked_for | (known.evaluations if known else frozenset()))
+        # No second setting under the name of an evaluation that has results, or chose checkpoints, already.
+        evaluated = journal.asked_for | (known.evaluations if known else frozenset())
+        by_name = {identity.rpartition(".")[0]: identity for identity in evaluated}
+        for identity in sorted(task.evaluations):
+            name = identity.rpartition(".")[0]
+            if by_name.get(name, identity) != identity:
+                raise RefusedError(
+                    f"{task.work.label} already has an evaluation {name!r} with other settings; give the new one "
+                    "another name."
+                )
         # What failed before it reported has left nothing that could be mixed; its mended code is what is asked for.
         is_result = known is not None and known.state != "failed" and known.code_version
         versions = set(journal.versions) | ({known.code_version} if known and is_result else set())
@@ -147,16 +156,21 @@ class EarlierResults:
 
     def _check_name(self, task: Task) -> None:
         """Refuses a second setting or corpus under a name that has results already, of whatever seeds."""
-        if task.condition is None:
+        condition = task.condition
+        if condition is None:
             return
-        known = self._by_name.get((task.condition.name, task.seed))
-        known = known or self._any_by_name.get(task.condition.name)
+        known = self._by_name.get((condition.name, task.seed)) or self._any_by_name.get(condition.name)
         if known is None:
             return
-        now = task.work.key if known.seed == task.seed else self._key_now(task.condition, known.seed)
+        now = task.work.key
+        if known.seed != task.seed:  # its key as it would be now, worked out once for each condition
+            if condition.name not in self._keys_now:
+                needed = self.factory.prerequisites(condition, known.seed)
+                self._keys_now[condition.name] = self.factory.replicate(condition, known.seed, needed).work.key
+            now = self._keys_now[condition.name]
         if known.key != now:
             rule = f"{known.condition} seed {known.seed} is recorded with another setting or other data"
-            what = self._changed_fields(task.condition) or f"key {known.key}, now {now}"
+            what = self._changed_fields(condition) or f"key {known.key}, now {now}"
             raise RefusedError(f"{rule} ({what}). Rename the condition, or {self._other_ways()}")
 
     def _other_ways(self) -> str:
@@ -183,25 +197,6 @@ class EarlierResults:
         ]
         said = [f"{path} was {before.get(path, 'not there')}, now {now.get(path, 'not there')}" for path in paths]
         return "; ".join(said[:MOST_FILES]) if before else ""
-
-    def _key_now(self, condition: Condition, seed: int) -> str:
-        """The key that a recorded replicate would have now; worked out once for each condition."""
-        if condition.name not in self._keys_now:
-            needed = self.factory.prerequisites(condition, seed)
-            self._keys_now[condition.name] = self.factory.replicate(condition, seed, needed).work.key
-        return self._keys_now[condition.name]
-
-
-def _check_evaluations(task: Task, earlier: set[str] | frozenset[str]) -> None:
-    """Refuses another setting under the name of an evaluation that has results or chose checkpoints already."""
-    by_name = {identity.rpartition(".")[0]: identity for identity in earlier}
-    for identity in sorted(task.evaluations):
-        name = identity.rpartition(".")[0]
-        if by_name.get(name, identity) != identity:
-            raise RefusedError(
-                f"{task.work.label} already has an evaluation {name!r} with other settings; give the new one another "
-                "name."
-            )
 
 
 def is_recorded(known: Replicate | None, journal: JournalSummary, task: Task) -> bool:
@@ -273,23 +268,20 @@ def under_recorded_names(factory: TaskFactory, known: Study) -> TaskFactory:
         InputError: if the sweep's data are missing or broken, or two conditions would have one name.
     """
     by_key, recorded = {replicate.key: replicate for replicate in known.replicates}, set(known.conditions)
-    changed = (condition for condition in factory.sweep.conditions if condition.settings)
-    names = {one.name: _recorded_name(factory, one, by_key) for one in changed if one.name not in recorded}
+    # Any recorded seed will do, and only those: the sweep may have other seeds now.
+    seeds, names = sorted({replicate.seed for replicate in by_key.values()}), dict[str, str]()
+    for one in factory.sweep.conditions:
+        if not one.settings or one.name in recorded:
+            continue
+        keys = (factory.replicate(one, seed, factory.prerequisites(one, seed)).work.key for seed in seeds)
+        if known_key := next((key for key in keys if key in by_key), ""):
+            names[one.name] = condition_name_of(by_key[known_key].condition)
     if all(new == old for new, old in names.items()):
         return factory
     sweep = factory.sweep
     conditions = tuple(replace(one, name=names.get(one.name, one.name)) for one in sweep.conditions)
     reference = names.get(sweep.reference or "", sweep.reference)
     return replace(factory, sweep=replace(sweep, conditions=conditions, reference=reference))
-
-
-def _recorded_name(factory: TaskFactory, condition: Condition, by_key: Mapping[str, Replicate]) -> str:
-    # Any recorded seed will do, and only those: the sweep may have other seeds now.
-    for seed in sorted({replicate.seed for replicate in by_key.values()}):
-        known = by_key.get(factory.replicate(condition, seed, factory.prerequisites(condition, seed)).work.key)
-        if known:
-            return condition_name_of(known.condition)
-    return condition.name
 
 
 def check_retry(sweep: Sweep, settings: Settings, retry: Collection[str]) -> tuple[str, ...]:

@@ -206,19 +206,15 @@ class ProgressView:
             self._print(self._summary())
 
     def _summary(self) -> str:
-        return panel.summary_text(self._states, self._runs.values(), self._eta_s(), self._num_to_come)
-
-    def _eta_s(self) -> float | None:
-        """By the pace up to the last report, lest it swing between reports; before the first, by what was expected."""
-        if self._first_run_s is None:
-            return None
-        num_waiting = panel.count(self._states)["waiting"] + self._num_to_come
-        elapsed_s, now_s = self._changed_s - self._first_run_s, self._clock()
-        runs, share = list(self._runs.values()), self._training_share()
-        eta_s = panel.sweep_eta_s(num_waiting, runs, self._finished, elapsed_s, now_s, share)
-        if eta_s is None and self._expected_s is not None:
-            return panel.expected_eta_s(num_waiting, runs, self._expected_s, now_s)
-        return eta_s
+        eta_s, runs = None, list(self._runs.values())
+        if self._first_run_s is not None:
+            # By the pace up to the last report, lest it swing between reports; before the first, by what was expected.
+            num_waiting = panel.count(self._states)["waiting"] + self._num_to_come
+            elapsed_s, now_s = self._changed_s - self._first_run_s, self._clock()
+            eta_s = panel.sweep_eta_s(num_waiting, runs, self._finished, elapsed_s, now_s, self._training_share())
+            if eta_s is None and self._expected_s is not None:
+                eta_s = panel.expected_eta_s(num_waiting, runs, self._expected_s, now_s)
+        return panel.summary_text(self._states, runs, eta_s, self._num_to_come)
 
     def _training_share(self) -> float:
         """The share of its steps in the time of a run; 1 while no complete run shows what evaluations take."""

@@ -345,7 +345,12 @@ def _held(name: str, settings: Settings, is_there: bool = True) -> Iterator[_Hel
     if is_there:
         load_study(name, settings)
     is_local = store_kind(settings.tracking_uri) == "sqlite"
-    tracking = open_tracking(name, settings) if is_local else _server(settings)
+    if is_local:
+        tracking = open_tracking(name, settings)
+    else:
+        from orchestrator.tracking.client import Tracking
+
+        tracking = Tracking(settings)
     leases: Leases = FolderLeases(settings) if is_local or tracking is None else ServerLeases(tracking, settings)
     try:
         with contextlib.closing(LeaseKeeper(leases, _passed_over)) as keeper:
@@ -376,12 +381,6 @@ def _held(name: str, settings: Settings, is_there: bool = True) -> Iterator[_Hel
             raise
         reason = reason_of(error, settings.tracking_uri)
         raise InputError(f"MLflow does not do it ({reason}); type the same again when it does.") from None
-
-
-def _server(settings: Settings) -> "Tracking":
-    from orchestrator.tracking.client import Tracking
-
-    return Tracking(settings)
 
 
 def _passed_over(_: str) -> None:

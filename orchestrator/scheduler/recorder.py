@@ -245,7 +245,14 @@ class Recorder:
         key, folder = task.work.key, folder_of(task, must_answer=True)
         tags = {} if state == "running" else self._end_tags(task) | {names.STATE: state}
         if key not in self._run_ids:
-            first = self._tags(task) | tags
+            first = {
+                names.SWEEP: self._factory.sweep.name,
+                names.CONDITION: task.condition.name if task.condition else "",
+                names.SEED: str(task.seed),
+                names.CODE_VERSION: task.work.code_version,
+                names.DATA_FINGERPRINT: task.fingerprint,
+            }
+            first |= dict(zip(names.ORIGIN, astuple(self._origin(task)), strict=True)) | tags
             if task.condition is None:
                 experiment, kind = self._tracking.open_experiment(PREREQUISITES), "prerequisite"
             else:
@@ -357,15 +364,6 @@ class Recorder:
             self._tracking.log(run_id, tags=settings, params=flatten(config))
             self._conditions[condition.name] = run_id
         return self._conditions[condition.name]
-
-    def _tags(self, task: Task) -> dict[str, str]:
-        return {
-            names.SWEEP: self._factory.sweep.name,
-            names.CONDITION: task.condition.name if task.condition else "",
-            names.SEED: str(task.seed),
-            names.CODE_VERSION: task.work.code_version,
-            names.DATA_FINGERPRINT: task.fingerprint,
-        } | dict(zip(names.ORIGIN, astuple(self._origin(task)), strict=True))
 
     def _origin(self, task: Task) -> Origin:
         """What a task was first begun with; nothing is said of one that was begun before and has no record of it."""

@@ -182,20 +182,18 @@ class Scheduler:
                 continue
             if not fits(resources, live, capacity):
                 too_large.add(resources)
-            elif self._is_ready(task):
+                continue
+            if task.condition is None:
+                if self._has_to_make(task):
+                    return task
+                continue
+            prerequisites = [self.tasks[key] for key in task.prerequisites]
+            if failed := next((needed for needed in prerequisites if needed.state == "failed"), None):
+                error = f"{failed.work.label} failed: {failed.error}"
+                self._end(task, {"state": "failed", "error": error, "is_lost": failed.is_lost})
+            elif all(needed.state == "complete" for needed in prerequisites):
                 return task
         return None
-
-    def _is_ready(self, task: Task) -> bool:
-        """Whether nothing has to come before `task`, which fails here with a prerequisite that has failed."""
-        if task.condition is None:
-            return self._has_to_make(task)
-        prerequisites = [self.tasks[key] for key in task.prerequisites]
-        failed = next((needed for needed in prerequisites if needed.state == "failed"), None)
-        if failed:
-            error = f"{failed.work.label} failed: {failed.error}"
-            self._end(task, {"state": "failed", "error": error, "is_lost": failed.is_lost})
-        return not failed and all(needed.state == "complete" for needed in prerequisites)
 
     def _has_to_make(self, task: Task) -> bool:
         """Whether this driver is the one that has to run a prerequisite, and holds its lease.

@@ -18,7 +18,7 @@ from search_spaces.find import find_sweep
 from search_spaces.resources import ResolvedResources
 from search_spaces.settings import setting_texts
 from search_spaces.size import size_of
-from search_spaces.sweep import Condition, Prerequisite, Sweep
+from search_spaces.sweep import Condition, Sweep
 from trainables.config import (
     PLAIN,
     AnyConfig,
@@ -109,21 +109,20 @@ class TaskFactory:
         """The prerequisites that a replicate uses, by name; equal content has an equal key, in whatever sweep."""
         used = condition.prerequisites
         needed = [wanted for wanted in self.sweep.prerequisites if used is None or wanted.name in used]
-        return {wanted.name: self._prerequisite(wanted, condition, seed) for wanted in needed}
-
-    def _prerequisite(self, wanted: Prerequisite, condition: Condition, seed: int) -> Task:
-        """The task of a prerequisite: of each seed its own, or that of the sweep's first seed for all."""
-        of_seed = seed if wanted.each_seed else self.sweep.seeds[0]
-        config: AnyConfig = with_secrets(getattr(self.sweep.config(condition, of_seed), wanted.config_path))
-        if wanted.each_seed:
-            config = with_value(config, "seed", seed)
-        fingerprint = self.fingerprint(wanted.trainable, config)
-        key = content_hash(wanted.trainable, config, fingerprint, *([seed] if wanted.each_seed else []))
-        label = f"prerequisite {wanted.name}{f' seed {seed}' if wanted.each_seed else ''}"
-        folder = self.settings.runs / "prerequisites" / key
-        resources = (wanted.resources or self.sweep.resources).resolve(self.num_gpus)
-        work = self._work(key, label, wanted.trainable, config, folder, resources, {})
-        return Task(work, None, getattr(config, "seed", 0), fingerprint)
+        tasks: dict[str, Task] = {}
+        for wanted in needed:
+            of_seed = seed if wanted.each_seed else self.sweep.seeds[0]
+            config: AnyConfig = with_secrets(getattr(self.sweep.config(condition, of_seed), wanted.config_path))
+            if wanted.each_seed:
+                config = with_value(config, "seed", seed)
+            fingerprint = self.fingerprint(wanted.trainable, config)
+            key = content_hash(wanted.trainable, config, fingerprint, *([seed] if wanted.each_seed else []))
+            label = f"prerequisite {wanted.name}{f' seed {seed}' if wanted.each_seed else ''}"
+            folder = self.settings.runs / "prerequisites" / key
+            resources = (wanted.resources or self.sweep.resources).resolve(self.num_gpus)
+            work = self._work(key, label, wanted.trainable, config, folder, resources, {})
+            tasks[wanted.name] = Task(work, None, getattr(config, "seed", 0), fingerprint)
+        return tasks
 
     def first_evaluation(self, condition: Condition) -> str:
         """`@NAME` of the evaluation under which the objectives are taken; empty where there is none."""
