@@ -173,8 +173,13 @@ def _imports(spec: ModuleSpec, source: bytes) -> Iterator[str]:
     for statement in _import_statements(source):
         if isinstance(statement, ast.Import):
             yield from (alias.name for alias in statement.names)
-        else:
-            yield from _imports_from(statement, package)
+            continue
+        try:
+            origin = resolve_name("." * statement.level + (statement.module or ""), package)
+        except ImportError:  # it leads out of its package, and fails when it is run
+            continue
+        yield origin
+        yield from (f"{origin}.{alias.name}" for alias in statement.names)
 
 
 @lru_cache(maxsize=1000)  # a process asks for the same files again and again, and parsing them takes most of the time
@@ -191,15 +196,6 @@ def _import_statements(source: bytes) -> list[ast.Import | ast.ImportFrom]:
         for block in BLOCKS:
             waiting += getattr(node, block, ())
     return statements
-
-
-def _imports_from(statement: ast.ImportFrom, package: str) -> Iterator[str]:
-    try:
-        origin = resolve_name("." * statement.level + (statement.module or ""), package)
-    except ImportError:  # it leads out of its package, and fails when it is run
-        return
-    yield origin
-    yield from (f"{origin}.{alias.name}" for alias in statement.names)
 
 
 def _source(spec: ModuleSpec) -> bytes:

@@ -214,7 +214,18 @@ def _load(path: str) -> Trainable:
     trainable = Trainable(path, import_module(path, f"The trainable {path!r}"))
     for name, arguments in FUNCTIONS.items():
         check_function(trainable, name, arguments)
-    _check_metrics(trainable)
+    metrics = getattr(trainable.module, "metrics", ())
+    if not isinstance(metrics, Sequence) or not all(isinstance(metric, Metric) for metric in metrics):
+        raise InputError(f"`metrics` of {path} must be a list of Metric, but it is {metrics!r}.")
+    for metric in metrics:
+        if metric.direction not in ("minimize", "maximize", "none"):
+            raise InputError(
+                f"In `metrics` of {path} the direction of {metric.name!r} must be "
+                f"minimize, maximize or none, but got {metric.direction!r}."
+            )
+    names = [metric.name for metric in metrics]
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"`metrics` of {path} lists {doubled[0]!r} twice.")
     analyses = vars(trainable.module).get("analyses", {})  # those of a module's `__getattr__` are loaded when asked for
     if not isinstance(analyses, Mapping) or not all(isinstance(value, Analysis) for value in analyses.values()):
         raise InputError(f"`analyses` of {path} must be a mapping from names to Analysis, but it is {analyses!r}.")
@@ -246,18 +257,3 @@ def _takes(function: Callable[..., Any], num_arguments: int) -> bool:
     except ValueError:  # of a function written in C nothing is known
         return True
     return True
-
-
-def _check_metrics(trainable: Trainable) -> None:
-    metrics = getattr(trainable.module, "metrics", ())
-    if not isinstance(metrics, Sequence) or not all(isinstance(metric, Metric) for metric in metrics):
-        raise InputError(f"`metrics` of {trainable.path} must be a list of Metric, but it is {metrics!r}.")
-    for metric in metrics:
-        if metric.direction not in ("minimize", "maximize", "none"):
-            raise InputError(
-                f"In `metrics` of {trainable.path} the direction of {metric.name!r} must be "
-                f"minimize, maximize or none, but got {metric.direction!r}."
-            )
-    names = [metric.name for metric in metrics]
-    if doubled := sorted({name for name in names if names.count(name) > 1}):
-        raise InputError(f"`metrics` of {trainable.path} lists {doubled[0]!r} twice.")
