@@ -120,7 +120,19 @@ class SharedFolder:
 
     @cached_property
     def _opened(self) -> tuple[Any, str]:
-        return _open(self.url)
+        """fsspec's file system of the URL, and the path in it."""
+        protocol = self.url.partition("://")[0]
+        try:
+            import fsspec  # type: ignore[import-untyped]
+
+            files, root = fsspec.url_to_fs(self.url, use_listings_cache=False, **OPTIONS.get(protocol, {}))
+        except ImportError as error:
+            brought = "`pip install -e '.[cluster]'` in the checkout brings s3fs." if protocol in ("s3", "s3a") else ""
+            raise InputError(f"{self.url} needs a library: {error}. {brought}".rstrip()) from None
+        except ValueError as error:
+            rule = f"PONDERAY_STORAGE must be a URL like s3://BUCKET/FOLDER, but got {self.url}"
+            raise InputError(f"{rule}: {error}.") from None
+        return files, root.rstrip("/")
 
     @property
     def _files(self) -> Any:
@@ -222,21 +234,6 @@ def write_fault(url: str) -> str:
     except (OSError, InputError) as error:
         return str(error)
     return "" if found == b"mark" else f"{url} does not return what was written"
-
-
-def _open(url: str) -> tuple[Any, str]:
-    """fsspec's file system of a URL, and the path in it."""
-    protocol = url.partition("://")[0]
-    try:
-        import fsspec  # type: ignore[import-untyped]
-
-        files, root = fsspec.url_to_fs(url, use_listings_cache=False, **OPTIONS.get(protocol, {}))
-    except ImportError as error:
-        brought = "`pip install -e '.[cluster]'` in the checkout brings s3fs." if protocol in ("s3", "s3a") else ""
-        raise InputError(f"{url} needs a library: {error}. {brought}".rstrip()) from None
-    except ValueError as error:
-        raise InputError(f"PONDERAY_STORAGE must be a URL like s3://BUCKET/FOLDER, but got {url}: {error}.") from None
-    return files, root.rstrip("/")
 
 
 def _bucket(url: str) -> str:

@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -73,7 +73,14 @@ class SharedWriter:
         self._has_begun = True
         there = self._folder.sizes()
         self._path.mkdir(parents=True, exist_ok=True)
-        self._take_checkpoints({name for name in there if CHECKPOINT.fullmatch(name)})
+        checkpoints = {name for name in there if CHECKPOINT.fullmatch(name)}
+        for path in checkpoints_in(self._path):
+            if path.name not in checkpoints:
+                path.unlink()
+        self._whole = {name for name in checkpoints if fetch_checkpoint(self._folder, name, self._path)}
+        self._damaged = checkpoints - self._whole
+        for name in self._damaged:
+            (self._path / name).unlink(missing_ok=True)
         if (artifacts := self._path / ARTIFACTS).is_symlink():
             artifacts.unlink()
         shutil.rmtree(artifacts, ignore_errors=True)
@@ -82,27 +89,22 @@ class SharedWriter:
             self._folder.fetch(name, self._path / name)
         last_word = self._folder.read(LAST_WORD) if LAST_WORD in there else b""
         content = (self._folder.read(JOURNAL) if JOURNAL in there else b"") + last_word
-        said = self._set_aside(content, there) or said
+        lines = parse(content)
+        if lines.fault:  # the damaged journal stays under another name
+            aside = free_name(lambda name: name in there)
+            self._folder.write(aside, content)
+            self._folder.write(JOURNAL, content[: lines.num_bytes])
+            said = told(lines, f"{self._folder.url}/{JOURNAL}", aside)
         if not (self._path / JOURNAL).is_file():  # a folder there could not be replaced
             mend(self._path / JOURNAL)
         partial = self._path / "journal.partial"
         with new_file(partial) as file:
-            file.write(content[: parse(content).num_bytes])
+            file.write(content[: lines.num_bytes])
         partial.replace(self._path / JOURNAL)
         if last_word:
             self.wrote("state", is_followed=False)
             self._folder.remove(LAST_WORD)
         return said
-
-    def _set_aside(self, content: bytes, there: Collection[str]) -> str:
-        """Keeps a damaged journal under another name, and puts its whole lines in its place; says so."""
-        lines = parse(content)
-        if not lines.fault:
-            return ""
-        aside = free_name(lambda name: name in there)
-        self._folder.write(aside, content)
-        self._folder.write(JOURNAL, content[: lines.num_bytes])
-        return told(lines, f"{self._folder.url}/{JOURNAL}", aside)
 
     def _bring_local_work(self) -> str:
         """Nobody has written there yet; if this is cut off, it is done again. Says what of it was damaged."""
@@ -185,15 +187,6 @@ class SharedWriter:
             self._whole.discard(name)
             self._damaged.discard(name)
         self._damaged -= wanted
-
-    def _take_checkpoints(self, names: set[str]) -> None:
-        for path in checkpoints_in(self._path):
-            if path.name not in names:
-                path.unlink()
-        self._whole = {name for name in names if fetch_checkpoint(self._folder, name, self._path)}
-        self._damaged = names - self._whole
-        for name in self._damaged:
-            (self._path / name).unlink(missing_ok=True)
 
     def _flush_late(self) -> None:
         self._timer = None

@@ -74,7 +74,9 @@ def _unpack(archive_file: Path, into: Path) -> None:
     into.mkdir(exist_ok=True)
     with ZipFile(archive_file) as archive:
         for info in archive.infolist():
-            _check(info, archive_file)
+            name, is_link = PurePosixPath(info.filename), stat.S_ISLNK(info.external_attr >> 16)
+            if name.is_absolute() or ".." in name.parts or "\\" in info.filename or is_link:
+                raise ValueError(f"{archive_file.name} holds {info.filename!r}, which leads out of its folder.")
             path = into / info.filename
             if info.is_dir():
                 path.mkdir(parents=True, exist_ok=True)
@@ -82,11 +84,3 @@ def _unpack(archive_file: Path, into: Path) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             with archive.open(info) as source, path.open("xb") as target:
                 shutil.copyfileobj(source, target)
-
-
-def _check(info: ZipInfo, archive: Path) -> None:
-    """Refuses a name that leads out of the folder, and a link."""
-    name = PurePosixPath(info.filename)
-    is_link = stat.S_ISLNK(info.external_attr >> 16)
-    if name.is_absolute() or ".." in name.parts or "\\" in info.filename or is_link:
-        raise ValueError(f"{archive.name} holds {info.filename!r}, which leads out of its folder.")

@@ -212,7 +212,10 @@ class StudyFile:
             self.content = replace(found, sweep={**found.sweep, "lease": lease})
         self.content = change(self.content)
         self._generation = found.generation + 1
-        self._last = {(one["kind"], one["name"]): _said(one) for one in _records(self.content)}
+        self._last = {
+            (one["kind"], one["name"]): {name: value for name, value in one.items() if name not in OWN}
+            for one in _records(self.content)
+        }
         try:
             make_folder(folder)
             with new_file(folder / PARTIAL) as file:
@@ -296,10 +299,6 @@ def _records(content: StudyContent) -> Iterator[Record]:
         content.origins, content.conditions, content.replicates, content.prerequisites, content.mirrors, content.code,
     ):  # fmt: skip
         yield from kind.values()
-
-
-def _said(record: Record) -> Record:
-    return {name: value for name, value in record.items() if name not in OWN}
 
 
 def _now_ms() -> int:
