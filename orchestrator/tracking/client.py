@@ -215,7 +215,14 @@ class Tracking:
         Where the place of the files cannot be written, that is warned of, and the numbers are stored without them.
         """
         try:
-            self._store_files(run_id, traceback, artifacts)
+            files: list[Path] = []
+            if artifacts and artifacts.is_dir() and not artifacts.is_symlink():
+                # Without links: MLflow would store what they lead to, such as a key of this user's.
+                files = [file for file in sorted(artifacts.iterdir()) if not file.is_symlink()]
+            if traceback:
+                self._client.log_text(run_id, plain(traceback), "traceback.txt")
+            for file in files:
+                self._client.log_artifact(run_id, str(file))
         except NO_PLACE as error:
             rule = f"Files of run {run_id} cannot be stored in MLflow ({error})"
             remedy = "They stay in the replicate's folder. Runs that were moved keep the old place of their files."
@@ -233,32 +240,17 @@ class Tracking:
         self._write(run_id, metrics, {**tags, names.STATE: state}, params)
         self._client.set_terminated(run_id, ENDED[state])
 
-    def _store_files(self, run_id: str, traceback: str, artifacts: Path | None) -> None:
-        """Without links: MLflow would store what they lead to, such as a key of this user's."""
-        is_there = artifacts is not None and artifacts.is_dir() and not artifacts.is_symlink()
-        files = (
-            [file for file in sorted(artifacts.iterdir()) if not file.is_symlink()] if artifacts and is_there else []
-        )
-        if traceback:
-            self._client.log_text(run_id, plain(traceback), "traceback.txt")
-        for file in files:
-            self._client.log_artifact(run_id, str(file))
-
     def write_replicates(self, experiment_id: str, run_id: str, tags: Mapping[str, str]) -> None:
         """Writes states of replicates into their condition's run, and then that this was done: readers look for it."""
         self.log(run_id, tags=tags)
-        revision = self._next_revision(experiment_id)
-        self._client.log_metric(run_id, names.UPDATED, revision, revision, 0)  # MLflow takes the latest by its time
-
-    def _next_revision(self, experiment_id: str) -> int:
         if not self._revision:
             order = [f"metrics.`{names.UPDATED}` DESC"]
             last = self._client.search_runs(
                 [experiment_id], f"metrics.`{names.UPDATED}` > 0", order_by=order, max_results=1
             )
             self._revision = int(last[0].data.metrics[names.UPDATED]) if last else 0
-        self._revision = max(self._revision + 1, _now_ms())
-        return self._revision
+        revision = self._revision = max(self._revision + 1, _now_ms())
+        self._client.log_metric(run_id, names.UPDATED, revision, revision, 0)  # MLflow takes the latest by its time
 
     def end_condition(
         self, run_id: str, replicates: Sequence[Replicate], curves: Sequence[Curve], tags: Mapping[str, str]

@@ -24,25 +24,22 @@ def summaries(replicates: Sequence[Replicate], now_ms: int) -> list[Metric]:
     metrics: list[Metric] = []
     for metric in sorted({name for replicate in replicates for name in replicate.metrics}):
         values = study.values(condition, metric)
-        numbers = _numbers(values) if values else {}
+        if not values:
+            continue
+        summary, interval = summarise(values), mean_interval(values)
+        numbers = {
+            "": summary.mean,
+            ".std": summary.std,
+            ".n": float(summary.n),
+            ".low": interval.low,
+            ".high": interval.high,
+        }
         metrics += [
             Metric(stored_name(metric) + end, number, now_ms, len(values))
             for end, number in numbers.items()
             if math.isfinite(number) and len(metric + end) <= MAX_LENGTH
         ]
     return metrics
-
-
-def _numbers(values: Sequence[float]) -> dict[str, float]:
-    """By the end of their names."""
-    summary, interval = summarise(values), mean_interval(values)
-    return {
-        "": summary.mean,
-        ".std": summary.std,
-        ".n": float(summary.n),
-        ".low": interval.low,
-        ".high": interval.high,
-    }
 
 
 def of_curves(curves: Sequence[Curve]) -> list[Metric]:

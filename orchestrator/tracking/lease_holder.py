@@ -94,7 +94,10 @@ def find_holder(claims: Mapping[str, str], notes: Mapping[str, str]) -> Holder |
     if not last:
         return None
     claim, beat = read_claim(claims[str(last)]), notes.get(f"beat.{last}", "")
-    time_ms = _time_ms(beat, claim["time_ms"])
+    noted, claimed_ms = beat.partition(" ")[2], claim["time_ms"]
+    time_ms = int(noted) if noted.isdecimal() else None
+    if not beat and isinstance(claimed_ms, int):  # it has not beaten yet
+        time_ms = claimed_ms
     silent_s = None if time_ms is None else (_now_ms() - time_ms) / 1000
     token = str(claim["token"] or "")
     if is_here(claim["place"]):
@@ -204,13 +207,6 @@ def is_dead(claim: Mapping[str, Any]) -> bool:
     if of == place():
         return claim["token"] not in held_here
     return is_here(of) and is_gone(of["pid"], of["started"])
-
-
-def _time_ms(beat: str, claimed_ms: object) -> int | None:
-    _, _, noted = beat.partition(" ")
-    if noted.isdecimal():
-        return int(noted)
-    return claimed_ms if isinstance(claimed_ms, int) and not beat else None
 
 
 def _now_ms() -> int:

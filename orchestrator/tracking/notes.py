@@ -58,7 +58,12 @@ def of_condition(description: str, experiment_id: str, run_id: str, replicates: 
         run_id: of the condition.
     """
     table = filter_page(experiment_id, f"tags.\"{PARENT}\" = '{run_id}'")
-    listed = [_replicate(experiment_id, one) for one in sorted(replicates, key=lambda one: one.seed)]
+    listed = []
+    for one in sorted(replicates, key=lambda one: one.seed):
+        name = f"seed {one.seed}"
+        shown = _link(name, run_page(experiment_id, one.run_id)) if one.run_id else name
+        error = f": {escaped(one.error[:MAX_ERROR])}" if one.error else ""
+        listed.append(f"- {shown}, {one.state}{error}")
     return _whole([opening(description), "", _link("Its replicates as a table", table), ""], listed)
 
 
@@ -66,13 +71,6 @@ def of_replicate(seed: int, condition: str, sweep: str, experiment_id: str, cond
     """Which condition it is of."""
     parent = _link(condition, run_page(experiment_id, condition_run))
     return f"Seed {seed} of condition {parent} of {escaped(sweep)}"
-
-
-def _replicate(experiment_id: str, replicate: Replicate) -> str:
-    name = f"seed {replicate.seed}"
-    shown = _link(name, run_page(experiment_id, replicate.run_id)) if replicate.run_id else name
-    error = f": {escaped(replicate.error[:MAX_ERROR])}" if replicate.error else ""
-    return f"- {shown}, {replicate.state}{error}"
 
 
 def _link(text: str, page: str) -> str:

@@ -41,8 +41,20 @@ def decode(condition: str, tags: Mapping[str, str]) -> list[Replicate]:
     Raises:
         ValueError: if a tag is missing or not whole.
     """
-    seeds = sorted(int(found[1]) for name in tags if (found := _FIRST.fullmatch(name)))
-    return [_decode_one(condition, seed, tags) for seed in seeds]
+    replicates = []
+    for seed in sorted(int(found[1]) for name in tags if (found := _FIRST.fullmatch(name))):
+        first = tags[_name(seed, 0)]
+        counted = _NUM_CHUNKS.match(first)
+        chunks = [_name(seed, i) for i in range(int(counted[1]) if counted else 1)]
+        try:
+            record = json.loads("".join(tags[name] for name in chunks))
+            replicates.append(from_record({**record, "condition": condition, "seed": seed}))
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"Tag `{chunks[0]}` of condition {condition!r} must hold a replicate in {len(chunks)} chunks, "
+                f"but it cannot be read: {error!r}. Delete the tag in MLflow; `ponderay run` writes it again."
+            ) from None
+    return replicates
 
 
 def encode_settings(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -65,20 +77,6 @@ def decode_settings(tags: Mapping[str, str]) -> dict[str, str]:
     if not isinstance(found, dict):
         raise InputError(f"Tag `{names.SETTINGS}` must hold a JSON object, but holds {found!r}; delete it in MLflow.")
     return {path: str(text) for path, text in found.items()}
-
-
-def _decode_one(condition: str, seed: int, tags: Mapping[str, str]) -> Replicate:
-    first = tags[_name(seed, 0)]
-    counted = _NUM_CHUNKS.match(first)
-    names = [_name(seed, i) for i in range(int(counted[1]) if counted else 1)]
-    try:
-        record = json.loads("".join(tags[name] for name in names))
-        return from_record({**record, "condition": condition, "seed": seed})
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"Tag `{names[0]}` of condition {condition!r} must hold a replicate in {len(names)} chunks, "
-            f"but it cannot be read: {error!r}. Delete the tag in MLflow; `ponderay run` writes it again."
-        ) from None
 
 
 def _name(seed: int, chunk: int) -> str:

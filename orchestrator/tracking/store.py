@@ -82,7 +82,11 @@ def made_once(uri: str, file: Path) -> Iterator[None]:
         with held(file):
             yield
     elif uri.startswith(POSTGRESQL):
-        with _held_in(uri):
+        from sqlalchemy import NullPool, create_engine, inspect
+
+        with create_engine(uri, poolclass=NullPool).connect() as connection:
+            if not inspect(connection).has_table(LAST_TABLE):
+                take_lock(connection)
             yield
     else:
         yield
@@ -101,17 +105,6 @@ def make_file(file: Path) -> None:
     made = file.with_name(f"{file.name}.{uuid4().hex[:8]}{NEW}")  # MLflow keeps a file open by its name
     MlflowClient(tracking_uri=f"sqlite:///{made}").search_experiments(max_results=1)
     made.replace(file)
-
-
-@contextmanager
-def _held_in(uri: str) -> Iterator[None]:
-    """Holds a lock of the database, unless its tables are there."""
-    from sqlalchemy import NullPool, create_engine, inspect
-
-    with create_engine(uri, poolclass=NullPool).connect() as connection:
-        if not inspect(connection).has_table(LAST_TABLE):
-            take_lock(connection)
-        yield
 
 
 def take_lock(connection: "Connection") -> None:
