@@ -106,24 +106,23 @@ class TrackingServer:
 
     def describe(self, console: Console) -> None:
         """Says how it is used; puts the password where this user's clients look, unless there is one."""
-        for line in (
-            f"Tracking server: {self.link}",
-            f"Clients: export PONDERAY_TRACKING_URI={self.link}",
-            self._passwords(),
-        ):
-            console.print(line, markup=False, soft_wrap=True)
-
-    def _passwords(self) -> str:
-        """Where the passwords are, or that those here are not the ones in the users' database."""
         user = administrator(self.folder.path)
         token = b64encode(f"{user.user}:{user.password}".encode()).decode()
         path = "/api/2.0/mlflow/users/current"
         if answers(self.host, self.port, path, {"Authorization": f"Basic {token}"}):
-            return hand_to_client(self.folder.path)
-        return (
-            f"The password in {self.folder.path}/credentials is not that of {user.user} in the users' database, where "
-            "it was changed, or set by a server in another folder. Clients need that one in ~/.mlflow/credentials."
-        )
+            passwords = hand_to_client(self.folder.path)
+        else:
+            passwords = (
+                f"The password in {self.folder.path}/credentials is not that of {user.user} in the users' database, "
+                "where it was changed, or set by a server in another folder. Clients need that one in "
+                "~/.mlflow/credentials."
+            )
+        for line in (
+            f"Tracking server: {self.link}",
+            f"Clients: export PONDERAY_TRACKING_URI={self.link}",
+            passwords,
+        ):
+            console.print(line, markup=False, soft_wrap=True)
 
     def _command(self) -> list[str]:
         options = {
