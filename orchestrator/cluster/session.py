@@ -325,22 +325,18 @@ class ClusterCapacity:
         Raises:
             InputError: if it has never answered.
         """
-        if asking := self._begin():
+        asking: threading.Thread | None = None  # whose answer is worth waiting for: it is new, or the first
+        with self._lock:
+            if self._asking is not None and self._asking.is_alive():
+                asking = None if self._known else self._asking
+            elif time.monotonic() - self._asked_s >= LOOK_AGAIN_S:
+                asking = self._asking = threading.Thread(target=self._ask, name="capacity", daemon=True)
+                asking.start()
+        if asking:
             asking.join(ASK_S if self._known else FIRST_ASK_S)
         if self._known is None:
             raise InputError("The Ray cluster does not say what it has. Run the same command again.")
         return self._known
-
-    def _begin(self) -> threading.Thread | None:
-        """The thread that asks, where its answer is worth waiting for: it is new, or the first."""
-        with self._lock:
-            if self._asking is not None and self._asking.is_alive():
-                return None if self._known else self._asking
-            if time.monotonic() - self._asked_s < LOOK_AGAIN_S:
-                return None
-            self._asking = threading.Thread(target=self._ask, name="capacity", daemon=True)
-            self._asking.start()
-            return self._asking
 
     def _ask(self) -> None:
         with contextlib.suppress(ray.exceptions.RayError):  # then what is known stays
