@@ -17,7 +17,24 @@ def check_contract(sweep: Sweep) -> None:
     trainable = load(trainable_path(sweep))
     for config in [sweep.config(condition, sweep.seeds[0]) for condition in sweep.conditions] or [sweep.base]:
         _check_config(sweep, trainable, config)
-    _check_objectives(sweep, trainable)
+    directions = {metric.name: metric.direction for metric in trainable.metrics}
+    for constraint in sweep.search.constraints if sweep.search else ():
+        if directions and constraint.metric not in directions:
+            raise InputError(
+                f"{sweep.name}: the constraint's metric {constraint.metric!r} is not among the metrics of "
+                f"{trainable.path}: {', '.join(directions)}."
+            )
+    for objective in sweep.objectives:
+        if directions and objective.metric not in directions:
+            raise InputError(
+                f"{sweep.name}: the objective {objective.metric!r} is not among the metrics of {trainable.path}: "
+                f"{', '.join(directions)}."
+            )
+        if directions.get(objective.metric, "none") not in ("none", objective.direction):
+            raise InputError(
+                f"{sweep.name}: the objective {objective.metric!r} is to {objective.direction}, but {trainable.path} "
+                f"says {directions[objective.metric]}."
+            )
     for wanted in sweep.prerequisites:
         if wanted.config_path not in dir(sweep.base):
             path = wanted.config_path
@@ -90,24 +107,3 @@ def unreported(trainable: Trainable, config: Any, reported: Collection[str]) -> 
                 f"name one of {known_names(sorted(reported), best.metric)}."
             )
     return ""
-
-
-def _check_objectives(sweep: Sweep, trainable: Trainable) -> None:
-    directions = {metric.name: metric.direction for metric in trainable.metrics}
-    for constraint in sweep.search.constraints if sweep.search else ():
-        if directions and constraint.metric not in directions:
-            raise InputError(
-                f"{sweep.name}: the constraint's metric {constraint.metric!r} is not among the metrics of "
-                f"{trainable.path}: {', '.join(directions)}."
-            )
-    for objective in sweep.objectives:
-        if directions and objective.metric not in directions:
-            raise InputError(
-                f"{sweep.name}: the objective {objective.metric!r} is not among the metrics of {trainable.path}: "
-                f"{', '.join(directions)}."
-            )
-        if directions.get(objective.metric, "none") not in ("none", objective.direction):
-            raise InputError(
-                f"{sweep.name}: the objective {objective.metric!r} is to {objective.direction}, but {trainable.path} "
-                f"says {directions[objective.metric]}."
-            )
