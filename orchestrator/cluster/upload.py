@@ -89,7 +89,13 @@ def find_upload(settings: Settings, project: Path = PROJECT, modules: Iterable[s
         InputError: if one cannot be looked at, its name is not UTF-8, or a module of the job is not among them.
     """
     root = project.resolve()
-    own = tuple(_of_user(settings, *place) for place in sorted(_places(modules, root)))
+    # The folder of each module of the user's, with the package to be sent where it is installed there.
+    folders: set[tuple[Path, str]] = set()
+    for module in modules:
+        top, folder = module.partition(".")[0], root_of(module)
+        if top not in PACKAGES and folder and Path(folder) != root:
+            folders.add((Path(folder), top if INSTALLED.intersection(Path(folder).parts) else ""))
+    own = tuple(_of_user(settings, *place) for place in sorted(folders))
     if (root / "pyproject.toml").is_file() and not own:
         candidates: Iterable[Path] = _of_repository(root) or _walk(root, root)
     else:
@@ -110,16 +116,6 @@ def find_upload(settings: Settings, project: Path = PROJECT, modules: Iterable[s
                 "move or rename it."
             )
     return upload
-
-
-def _places(modules: Iterable[str], project: Path) -> set[tuple[Path, str]]:
-    """The folder of each module of the user's, with the package to be sent where it is installed there."""
-    places = set()
-    for module in modules:
-        top, root = module.partition(".")[0], root_of(module)
-        if top not in PACKAGES and root and Path(root) != project:
-            places.add((Path(root), top if INSTALLED.intersection(Path(root).parts) else ""))
-    return places
 
 
 def _of_user(settings: Settings, root: Path, package: str) -> Upload:
