@@ -280,7 +280,10 @@ def _show(
 
 def _show_to_people(table: "Table", comparisons: Sequence["Comparison"]) -> None:
     """A table, or a paragraph for each comparison where it is too wide; then the notes."""
-    rows, columns = _readable(comparisons), list(table.as_printed())
+    columns, rows = list(table.as_printed()), list(range(len(comparisons)))
+    if len(comparisons) > MAX_ROWS:  # those decided, then those with the smallest p
+        ranks = [(c.answer in ("undecided", "equal"), 1.0 if math.isnan(c.p_holm) else c.p_holm) for c in comparisons]
+        rows = sorted(rows, key=lambda i: ranks[i])[:MAX_ROWS]
     printed = PrintedTable(title=Text(table.title))
     for column in columns:
         printed.add_column(Text(column.heading), justify="right" if column.is_number else "left", overflow="fold")
@@ -301,11 +304,3 @@ def _show_to_people(table: "Table", comparisons: Sequence["Comparison"]) -> None
         say(note)
     if len(table.notes) > MAX_NOTES:
         say(f"{len(table.notes) - MAX_NOTES} more warnings; --format csv lists all.")
-
-
-def _readable(comparisons: Sequence["Comparison"]) -> Sequence[int]:
-    """Numbers of the comparisons to print: all of few, of many those decided, then those with the smallest p."""
-    if len(comparisons) <= MAX_ROWS:
-        return range(len(comparisons))
-    ranks = [(c.answer in ("undecided", "equal"), 1.0 if math.isnan(c.p_holm) else c.p_holm) for c in comparisons]
-    return sorted(range(len(comparisons)), key=lambda i: ranks[i])[:MAX_ROWS]

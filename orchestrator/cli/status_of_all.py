@@ -40,18 +40,19 @@ def show_studies(settings: "Settings", format: Format) -> None:
     if format is not Format.table:
         print_rows(listed, format, "Studies")
     elif listed:
-        print_rows([_readable(row) for row in listed], format, "Studies", whole=("study", "last change"))
+        readable = [
+            {
+                "study": row["study"],
+                "replicates": ", ".join(f"{row[state]:,} {state}" for state in STATES if row[state]),
+                "last change": row["last change"],
+                "MB": row["MB"] or "",  # recorded at the ends of replicates: nothing before the first end
+                "run by": row["run by"],
+            }
+            for row in listed
+        ]
+        print_rows(readable, format, "Studies", whole=("study", "last change"))
     else:
         say("No study is recorded yet; `ponderay run asr.demo --smoke` makes a first one in some minutes.")
-
-
-def _readable(row: dict[str, Any]) -> dict[str, Any]:
-    """A row for people: the states that there are in one column."""
-    states = ", ".join(f"{row[state]:,} {state}" for state in STATES if row[state])
-    # What is recorded at the ends of replicates is nothing before the first end.
-    return {"study": row["study"], "replicates": states, "last change": row["last change"], "MB": row["MB"] or ""} | {
-        "run by": row["run by"]
-    }
 
 
 def _driver(holder: "Holder | None") -> str:
