@@ -11,7 +11,7 @@ from orchestrator.report.training_table import marked, training_sentences
 from orchestrator.results.config_columns import config_columns
 from orchestrator.results.points import Point
 from orchestrator.statistics.correlation import over_seeds
-from orchestrator.statistics.summary import NONE, Interval, Summary
+from orchestrator.statistics.summary import NONE
 from search_spaces.sweep import Objective
 
 MOST_FAILED: Final = 6
@@ -85,11 +85,14 @@ def _printed(answers: Answers, missing: Sequence[str]) -> tuple[Column, ...]:
         )
     ]
     for i, objective in enumerate(front_objectives(answers)):
-        columns += _objective_columns(
-            objective,
-            [*(point.summaries[i] for point in front.points), *[None] * num_missing],
-            [*(sure.intervals[i] for sure in front.memberships), *[NONE] * num_missing],
-        )
+        summaries = [point.summaries[i] for point in front.points]
+        intervals = [*(sure.intervals[i] for sure in front.memberships), *[NONE] * num_missing]
+        metric, digits = objective.metric, decimals(summaries)
+        means = tuple(estimate(summary, digits) for summary in summaries)
+        columns.append(Column(f"{metric} ({objective.direction[:3]})", means + blank, f"{metric}_mean"))
+        if not all(math.isnan(interval.low) for interval in intervals):
+            texts = tuple(between(interval, digits) for interval in intervals)
+            columns.append(Column(INTERVAL, texts, f"{metric}_low"))
     columns.append(Column("n", (*(str(_n(point)) for point in front.points), *["0"] * num_missing), "n"))
     chances = tuple(probability(sure.on_front) for sure in front.memberships)
     columns.append(Column("P(front)", chances + blank, "p_on_front"))
@@ -98,19 +101,6 @@ def _printed(answers: Answers, missing: Sequence[str]) -> tuple[Column, ...]:
         columns.append(Column("P(dominates reference)", chances + blank, "p_dominates_reference"))
     standings = (*(sure.standing for sure in front.memberships), *[NO_VALUE] * num_missing)
     return (*columns, Column("standing", standings, "standing", False))
-
-
-def _objective_columns(
-    objective: Objective, summaries: Sequence[Summary | None], intervals: Sequence[Interval]
-) -> tuple[Column, ...]:
-    """Mean ± standard deviation, and the interval where some condition has one."""
-    metric, digits = objective.metric, decimals(summary for summary in summaries if summary)
-    heading = f"{metric} ({objective.direction[:3]})"
-    means = Column(heading, tuple(estimate(summary, digits) for summary in summaries), f"{metric}_mean")
-    if all(math.isnan(interval.low) for interval in intervals):
-        return (means,)
-    texts = tuple(between(interval, digits) for interval in intervals)
-    return means, Column(INTERVAL, texts, f"{metric}_low")
 
 
 def _notes(answers: Answers) -> tuple[str, ...]:
