@@ -46,9 +46,11 @@ def printed_pairs(claims: Sequence[Claim]) -> tuple[PrintedPair, ...]:
     sides = [[(n.published.mean, n.published.sample_std, n.published.n or 0) for n in pair] for pair in pairs]
     differences = [Difference.of_published(*pair) for pair in sides]
     p_values = [one.p() for one in differences]
-    statements = list(_statements(claims))
+    said: dict[frozenset[tuple[str, str, str]], str] = {}
+    for text, left, right in _statements(claims):
+        said.setdefault(frozenset((_key(left), _key(right))), text)
     found = [
-        PrintedPair(a, b, difference, p, adjusted, _said(a, b, statements))
+        PrintedPair(a, b, difference, p, adjusted, said.get(frozenset((_key(a.place), _key(b.place))), ""))
         for (a, b), difference, p, adjusted in zip(pairs, differences, p_values, holm(p_values), strict=True)
     ]
     return tuple(sorted(found, key=lambda one: not one.said))
@@ -63,11 +65,6 @@ def _statements(claims: Sequence[Claim]) -> Iterator[tuple[str, Place, Place]]:
                     yield one.text, part.left, part.right
         if isinstance(one, FrontClaim):
             yield from ((one.text, a, b) for row in one.others for a, b in zip(one.point, row, strict=True))
-
-
-def _said(a: NumberClaim, b: NumberClaim, statements: Sequence[tuple[str, Place, Place]]) -> str:
-    wanted = {_key(a.place), _key(b.place)}
-    return next((text for text, left, right in statements if {_key(left), _key(right)} == wanted), "")
 
 
 def _key(place: Place) -> tuple[str, str, str]:
