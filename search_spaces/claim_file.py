@@ -81,7 +81,16 @@ def read(file: Path, sweep: str) -> tuple[Claim, ...]:
 
 @lru_cache(maxsize=64)  # those of a family take a tenth of a second, and each of its sweeps asks for them
 def _claims(file: Path, source: bytes, sweep: str) -> tuple[Claim, ...]:
-    content = _parsed(file, source)
+    try:
+        parsed = tomllib.loads(source.decode())
+    except ValueError as error:
+        raise InputError(f"{file} must be TOML, but: {error}.") from None
+    # A strict entry takes tuples, where TOML has arrays.
+    plain = json.loads(
+        json.dumps(parsed, default=str),
+        object_hook=lambda entry: {name: _tuple(value) for name, value in entry.items()},
+    )
+    content = checked(file, "", ClaimFile, plain)
     settings = {"": OWN_SETTING} | {name: _setting(file, name, content.setting) for name in content.setting}
     claims: dict[str, Claim] = {}
     for name, kind, fields in filled_entries(file, content):
@@ -111,7 +120,17 @@ def _claim(file: Path, name: str, entry: Claimed, common: _Common) -> Claim:
             return JointClaim(**common._asdict(), text=entry.text, parts=parts, note=entry.note)
         case FrontEntry():
             _check_front(file, name, entry)
-            return _front(entry, common)
+            columns = tuple(zip(entry.metrics, entry.scales or [1.0] * len(entry.metrics), strict=True))
+            rows = [tuple(_at(where, *column) for column in columns) for where in (entry.condition, *entry.others)]
+            return FrontClaim(
+                **common._asdict(),
+                text=entry.text,
+                point=rows[0],
+                others=tuple(rows[1:]),
+                directions=entry.directions,
+                is_on=entry.is_on,
+                note=entry.note,
+            )
         case TrendEntry():
             for where in entry.conditions:
                 _check_where(file, name, where, entry.metric)
@@ -133,19 +152,6 @@ def _common(file: Path, name: str, entry: Claimed, source: str, settings: Mappin
     given = Source(entry.source or source, entry.place)
     own_id = f"{file.stem}.{name.replace(', ', '.').replace(' ', '.')}"
     return _Common(entry.id or own_id, entry.sweeps or (sweep,), given, settings[entry.setting])
-
-
-def _parsed(file: Path, source: bytes) -> ClaimFile:
-    try:
-        content = tomllib.loads(source.decode())
-    except ValueError as error:
-        raise InputError(f"{file} must be TOML, but: {error}.") from None
-    # A strict entry takes tuples, where TOML has arrays.
-    plain = json.loads(
-        json.dumps(content, default=str),
-        object_hook=lambda entry: {name: _tuple(value) for name, value in entry.items()},
-    )
-    return checked(file, "", ClaimFile, plain)
 
 
 def _tuple(value: Any) -> Any:
@@ -187,25 +193,17 @@ def _check_part(file: Path, name: str, entry: PartEntry) -> None:
     if entry.margin and entry.margin_test:
         raise wrong(file, name, "margin_test", "must be left out where `margin` is given")
     if entry.of == "spread":
-        _check_spread(file, name, entry)
-        return
-    if entry.of == "every":
+        if entry.relation == "same" or not isinstance(entry.right, PlaceEntry):
+            fault = "of spread must be below or above, and `right` another place"
+            raise wrong(file, name, "relation", f"{fault}, but is {entry.relation}")
+        if margin := _margin(entry):
+            raise wrong(file, name, "margin", f"of a spread must be left out, but is {margin:g}")
+    elif entry.of == "every":
         if entry.relation != "same" or isinstance(entry.right, PlaceEntry):
             fault = f"of every must be same, and `right` a number, but is {entry.relation}"
             raise wrong(file, name, "relation", fault)
-        return
-    if entry.relation == "same" and _margin(entry) == 0:
+    elif entry.relation == "same" and _margin(entry) == 0:
         raise wrong(file, name, "margin", "must be above 0 where `relation` is same, but is 0")
-    if entry.left == entry.right:
-        raise wrong(file, name, "right", "must differ from `left`")
-
-
-def _check_spread(file: Path, name: str, entry: PartEntry) -> None:
-    if entry.relation == "same" or not isinstance(entry.right, PlaceEntry):
-        fault = "of spread must be below or above, and `right` another place"
-        raise wrong(file, name, "relation", f"{fault}, but is {entry.relation}")
-    if margin := _margin(entry):
-        raise wrong(file, name, "margin", f"of a spread must be left out, but is {margin:g}")
     if entry.left == entry.right:
         raise wrong(file, name, "right", "must differ from `left`")
 
@@ -220,20 +218,6 @@ def _at(where: str | WhereEntry, column: str, scale: float = 1.0) -> Place:
     if isinstance(where, WhereEntry):
         return Place(where.condition, metric, where.evaluation, scale)
     return Place(where, metric, evaluation, scale)
-
-
-def _front(entry: FrontEntry, common: _Common) -> FrontClaim:
-    columns = tuple(zip(entry.metrics, entry.scales or [1.0] * len(entry.metrics), strict=True))
-    rows = [tuple(_at(where, *column) for column in columns) for where in (entry.condition, *entry.others)]
-    return FrontClaim(
-        **common._asdict(),
-        text=entry.text,
-        point=rows[0],
-        others=tuple(rows[1:]),
-        directions=entry.directions,
-        is_on=entry.is_on,
-        note=entry.note,
-    )
 
 
 def _setting(file: Path, name: str, entries: Mapping[str, Fields]) -> Setting:

@@ -80,7 +80,12 @@ def check_declaration(sweep: Any) -> None:
     if sweep.sequential:
         _check_whole(name, "minimum", sweep.sequential.minimum)
         _check_number(name, "error_rate", sweep.sequential.error_rate)
-    _check_words(sweep)
+    words: list[tuple[str, object, tuple[str, ...]]] = [("pairing", sweep.pairing, PAIRINGS)]
+    words += [("question", sweep.sequential.question, QUESTIONS)] if sweep.sequential else []
+    words += [("sampler", sweep.search.sampler, SAMPLERS)] if sweep.search else []
+    for field, word, known in words:
+        if word not in known:
+            raise InputError(f"{name}: `{field}` must be one of {', '.join(known)}, but got {word!r}.")
     _check_config(name, sweep.base)
 
 
@@ -175,18 +180,6 @@ def _check_storable(name: str, field: str, text: str) -> None:
     except UnicodeEncodeError as error:
         sign = text[error.start]
         raise InputError(f"{name}: `{field}` must be text that UTF-8 can write, but has {sign!r}; remove it.") from None
-
-
-def _check_words(sweep: Any) -> None:
-    """Raises InputError at a word that is none of those known."""
-    words: list[tuple[str, object, tuple[str, ...]]] = [("pairing", sweep.pairing, PAIRINGS)]
-    if sweep.sequential:
-        words.append(("question", sweep.sequential.question, QUESTIONS))
-    if sweep.search:
-        words.append(("sampler", sweep.search.sampler, SAMPLERS))
-    for field, value, known_words in words:
-        if value not in known_words:
-            raise InputError(f"{sweep.name}: `{field}` must be one of {', '.join(known_words)}, but got {value!r}.")
 
 
 def _check_config(name: str, base: object) -> None:
