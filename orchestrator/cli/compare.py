@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table as PrintedTable
 from rich.text import Text
 
-from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded, with_curves
+from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded
 from orchestrator.console.printing import Format, OutputFormat, out, say
 from orchestrator.console.spinner import spinner
 from search_spaces.known_names import known_names
@@ -89,6 +89,7 @@ def compare(
     from orchestrator.pareto.front import front
     from orchestrator.results.lookup import no_points
     from orchestrator.scheduler.kept_checkpoint import with_items
+    from orchestrator.tracking.curves import with_validations
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     objectives = _objectives(sweep, metric, settings)
@@ -100,7 +101,7 @@ def compare(
     with spinner(f"Reading {sweep.name}"):
         also = partial(_never_hidden, sweep, [a, b, *(line or ())], reference)
         study, question = ask(sweep, settings, where, reference, also=also)
-        study = with_items(with_curves(study, sweep, settings), settings)
+        study = with_items(with_validations(sweep, study, settings), settings)
     points = front(study, objectives)
     if not points:
         raise no_points(study, objectives)
