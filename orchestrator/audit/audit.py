@@ -1,7 +1,7 @@
 """An audit of a sweep: a trained replicate of each condition, or one that is trained for a few steps, is tested."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -242,13 +242,11 @@ def _of_training(first: _Trained, again: _Trained, other: _Trained, promised: Pr
     if one is None or two is None:
         by_weights = seeds.of_checkpoints(_first_checkpoint(first.work), _first_checkpoint(other.work), promised)
         return [*found, by_weights, unchecked(seeds.ORDER, "no optimiser of torch made a step")]
-    given = {digest for task in first.needed.values() for digest in _digests_of(task.work)}
+    given: set[str] = set()  # what prerequisites made
+    for task in first.needed.values():
+        product = kept_open(best_product(task.work.folder, task.work.shared))
+        given |= set(digests(seeds.arrays(_loaded(product))).values())
     return [*found, seeds.of_first_weights(one, two, given, promised), seeds.of_order(one, two, promised)]
-
-
-def _digests_of(work: Work) -> Iterable[str]:
-    """Of the weights in what a prerequisite made."""
-    return digests(seeds.arrays(_loaded(kept_open(best_product(work.folder, work.shared))))).values()
 
 
 def _of_study(study: Study | None, condition: Condition, sweep: str) -> list[Finding]:
