@@ -119,18 +119,13 @@ def _notes(answers: Answers) -> tuple[str, ...]:
     if failed := [f"{one.condition} seed {one.seed}" for one in answers.study.replicates if one.state == "failed"]:
         more = f" and {len(failed) - MOST_FAILED:,} more" if len(failed) > MOST_FAILED else ""
         notes.append(f"Failed, and not counted: {', '.join(failed[:MOST_FAILED])}{more}.")
-    notes += _correlation(answers)
+    # Whether seeds make conditions go up and down together in the first objective, which pairing would use.
+    first = next(iter(front.points), None)
+    alike = [p for p in front.points if first and (p.evaluation, p.seeds) == (first.evaluation, first.seeds)]
+    if found := over_seeds([point.values[0] for point in alike]):
+        low, high, median = (fixed(value, 2) for value in (found.low, found.high, found.median))
+        pairs = f"median {median}, {low} to {high} over {found.num_pairs:,} pairs" if found.num_pairs > 1 else median
+        pairing = "Seeds are paired" if answers.question.test == "paired_permutation" else "Seeds are not paired"
+        metric = front_objectives(answers)[0].metric
+        notes.append(f"{pairing}; correlation over seeds between conditions in {metric}: {pairs}.")
     return (*notes, *training_sentences(answers.study, [point.name for point in front.points]), *front.notes)
-
-
-def _correlation(answers: Answers) -> list[str]:
-    """Whether seeds make conditions go up and down together in the first objective, which pairing would use."""
-    first = next(iter(answers.front.points), None)
-    alike = [p for p in answers.front.points if first and (p.evaluation, p.seeds) == (first.evaluation, first.seeds)]
-    found = over_seeds([point.values[0] for point in alike])
-    if found is None:
-        return []
-    low, high, median = (fixed(value, 2) for value in (found.low, found.high, found.median))
-    pairs = f"median {median}, {low} to {high} over {found.num_pairs:,} pairs" if found.num_pairs > 1 else median
-    pairing = "Seeds are paired" if answers.question.test == "paired_permutation" else "Seeds are not paired"
-    return [f"{pairing}; correlation over seeds between conditions in {front_objectives(answers)[0].metric}: {pairs}."]
