@@ -137,9 +137,11 @@ def audit(
             trained = trained or _train(template, fresh, condition, sweep.seeds[0], folder / "first", tell)
             if number == 0:
                 if trained.study is None:
+                    own_seed = sweep.seeds[0]
+                    other_seed = next((seed for seed in sweep.seeds if seed != own_seed), own_seed + 1)
                     again, other = (
                         _train(template, fresh, condition, seed, folder / name, tell)
-                        for name, seed in (("again", sweep.seeds[0]), ("other", _other_seed(sweep)))
+                        for name, seed in (("again", own_seed), ("other", other_seed))
                     )
                     found = _of_training(trained, again, other, promised)
                 else:
@@ -276,7 +278,3 @@ def _loaded(path: Path) -> Any:
         if path.is_dir() or is_unreadable(error):
             return None
         raise
-
-
-def _other_seed(sweep: Sweep) -> int:
-    return next((seed for seed in sweep.seeds if seed != sweep.seeds[0]), sweep.seeds[0] + 1)
