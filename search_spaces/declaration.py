@@ -68,7 +68,15 @@ def check_declaration(sweep: Any) -> None:
         if objective.direction not in ("minimize", "maximize"):
             raise InputError(f"{name}: an objective is to minimize or maximize, but got {objective.direction!r}.")
     for condition in sweep.conditions:
-        _check_condition(name, condition)
+        if not isinstance(condition.values, Mapping):
+            raise InputError(f"{name}: a condition is a name and values by config path, but got {condition!r}.")
+        if "seed" in condition.values:
+            raise InputError(f"{name}: `seed` is no setting of a condition; `seeds` lists them for all conditions.")
+        whose = f"{name}, condition {condition.name!r}"
+        _check_resources(whose, condition.resources)
+        if condition.prerequisites is not None:
+            _check_list(whose, "prerequisites", "str", condition.prerequisites)
+        _check_list(whose, "computed_from", "str", condition.computed_from)
     _check_prerequisites(sweep)
     if len(sweep.seeds) > MOST_SEEDS:
         raise InputError(f"{name}: a condition may have at most {MOST_SEEDS:,} seeds, but got {len(sweep.seeds):,}.")
@@ -96,18 +104,6 @@ def _check_list(name: str, field: str, kind: str, values: object) -> None:
     for value in values:
         if type(value).__name__ != kind:
             raise InputError(f"{name}: `{field}` must be a list of {kind}, but {value!r} is in it.")
-
-
-def _check_condition(name: str, condition: Any) -> None:
-    if not isinstance(condition.values, Mapping):
-        raise InputError(f"{name}: a condition is a name and values by config path, but got {condition!r}.")
-    if "seed" in condition.values:
-        raise InputError(f"{name}: `seed` is no setting of a condition; `seeds` lists them for all conditions.")
-    whose = f"{name}, condition {condition.name!r}"
-    _check_resources(whose, condition.resources)
-    if condition.prerequisites is not None:
-        _check_list(whose, "prerequisites", "str", condition.prerequisites)
-    _check_list(whose, "computed_from", "str", condition.computed_from)
 
 
 def _check_prerequisites(sweep: Any) -> None:
