@@ -37,6 +37,7 @@ def status(
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.results.config_columns import config_columns
+    from orchestrator.tracking.load import load_holder
 
     if name is None:
         from orchestrator.cli.status_of_all import show_studies
@@ -48,7 +49,9 @@ def status(
     if format is Format.table:
         if shown_note:
             say(shown_note)
-        silent = _silent_driver(study, settings)
+        is_running = any(replicate.state == "running" for replicate in study.replicates)
+        holder = load_holder(study.sweep, settings) if is_running else None
+        silent = holder if holder and holder.is_silent else None  # its last heartbeat is old by its clock
         show(study, sweep.objectives[0], settings, silent)
         _show_left(study, sweep, settings, silent is not None)
         command = shlex.join(["ponderay", "run", name, *(["--smoke"] if smoke else [])])
@@ -67,16 +70,6 @@ def status(
 def replicate_rows(study: "Study", fields: Sequence[str] = FIELDS) -> list[dict[str, Any]]:
     """A record for each replicate."""
     return [{name: getattr(replicate, name) for name in fields} for replicate in study.replicates]
-
-
-def _silent_driver(study: "Study", settings: "Settings") -> "Holder | None":
-    """The driver of what is running, where its last heartbeat is old by its clock; None where there is none such."""
-    from orchestrator.tracking.load import load_holder
-
-    if all(replicate.state != "running" for replicate in study.replicates):
-        return None
-    holder = load_holder(study.sweep, settings)
-    return holder if holder and holder.is_silent else None
 
 
 def show(study: "Study", objective: "Objective", settings: "Settings", silent: "Holder | None" = None) -> None:

@@ -1,7 +1,7 @@
 """Published means held against each other by their printed spreads: would the source's own numbers show it?"""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.statistics.equivalence import Difference
@@ -47,24 +47,20 @@ def printed_pairs(claims: Sequence[Claim]) -> tuple[PrintedPair, ...]:
     differences = [Difference.of_published(*pair) for pair in sides]
     p_values = [one.p() for one in differences]
     said: dict[frozenset[tuple[str, str, str]], str] = {}
-    for text, left, right in _statements(claims):
-        said.setdefault(frozenset((_key(left), _key(right))), text)
+    for one in claims:  # statements on two means, also those that are parts of a claim
+        compared: list[tuple[Place, Place]] = []
+        if isinstance(one, StatementClaim | JointClaim):
+            parts = one.parts if isinstance(one, JointClaim) else (one,)
+            compared = [(p.left, p.right) for p in parts if p.of == "mean" and isinstance(p.right, Place)]
+        elif isinstance(one, FrontClaim):
+            compared = [pair for row in one.others for pair in zip(one.point, row, strict=True)]
+        for left, right in compared:
+            said.setdefault(frozenset((_key(left), _key(right))), one.text)
     found = [
         PrintedPair(a, b, difference, p, adjusted, said.get(frozenset((_key(a.place), _key(b.place))), ""))
         for (a, b), difference, p, adjusted in zip(pairs, differences, p_values, holm(p_values), strict=True)
     ]
     return tuple(sorted(found, key=lambda one: not one.said))
-
-
-def _statements(claims: Sequence[Claim]) -> Iterator[tuple[str, Place, Place]]:
-    """The comparisons of means, also those that are parts of a claim."""
-    for one in claims:
-        if isinstance(one, StatementClaim | JointClaim):
-            for part in one.parts if isinstance(one, JointClaim) else (one,):
-                if part.of == "mean" and isinstance(part.right, Place):
-                    yield one.text, part.left, part.right
-        if isinstance(one, FrontClaim):
-            yield from ((one.text, a, b) for row in one.others for a, b in zip(one.point, row, strict=True))
 
 
 def _key(place: Place) -> tuple[str, str, str]:
