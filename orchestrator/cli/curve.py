@@ -73,13 +73,13 @@ def curve(
     lines = (*chosen.series, *chosen.references)
     rows = [_row(chosen, line.name, point) for line in lines for point in line.points]
     if format.printed is Format.table:  # six digits, nothing where there is no number, no columns that the title says
-        shown = [{key: cell for key, cell in row.items() if key not in ("path", "metric")} for row in rows]
         rows = [
             {
                 key: f"{cell:.6g}" if isinstance(cell, float) else "" if cell is None else cell
                 for key, cell in row.items()
+                if key not in ("path", "metric")
             }
-            for row in shown
+            for row in rows
         ]
     print_rows(rows, format.printed, f"{sweep.name}: {chosen.metric} against {chosen.path}", whole=("group",))
     file = settings.figures / file_name(name_of_metric, f"over.{chosen.path}")

@@ -1,13 +1,10 @@
 """The command `sources`: what the papers show and say, and what answers it."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from orchestrator.console.printing import Format, OutputFormat, out, print_rows
-
-if TYPE_CHECKING:
-    pass
 
 
 def sources(
