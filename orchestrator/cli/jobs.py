@@ -5,7 +5,7 @@ import shlex
 import sys
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
@@ -181,7 +181,7 @@ def jobs(address: Address = None, format: OutputFormat = Format.table) -> None:
     everything = _connect(address).jobs()
     own = of_ponderay(everything)
     now_ms = time.time_ns() // 1_000_000
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "job": job.name,
             "sweep": job.sweep,

@@ -48,12 +48,13 @@ def printed_pairs(claims: Sequence[Claim]) -> tuple[PrintedPair, ...]:
     p_values = [one.p() for one in differences]
     said: dict[frozenset[tuple[str, str, str]], str] = {}
     for one in claims:  # statements on two means, also those that are parts of a claim
-        compared: list[tuple[Place, Place]] = []
         if isinstance(one, StatementClaim | JointClaim):
             parts = one.parts if isinstance(one, JointClaim) else (one,)
             compared = [(p.left, p.right) for p in parts if p.of == "mean" and isinstance(p.right, Place)]
         elif isinstance(one, FrontClaim):
             compared = [pair for row in one.others for pair in zip(one.point, row, strict=True)]
+        else:
+            continue
         for left, right in compared:
             said.setdefault(frozenset((_key(left), _key(right))), one.text)
     found = [
