@@ -104,8 +104,8 @@ class Network(nn.Module):
             halts: of an evaluation.
         """
         order = Order(num_steps, wanted.shape[1])
-        zeros = self.input_bias.new_zeros(len(inputs), self.config.hidden_size)
-        state = state or (zeros,) * self.cell.num_states
+        if not state:
+            state = (self.input_bias.new_zeros(len(inputs), self.config.hidden_size),) * self.cell.num_states
         projected = self._project(order.by_row(inputs))
         first = tuple(order.at_first(part) for part in state)
         halting, at = self.config.halting, order.row_of[wanted]
