@@ -1,4 +1,4 @@
-"""Which tests run side by side: a worker takes a whole file, and one worker all files on the Ray that tests share.
+"""Which tests run side by side: a worker takes a whole file, and one worker all files of a lot that shares a Ray.
 
 Marks of groups would say the same, but pytest 9.2 has no `_nodeid`, by which pytest-xdist 3.8 passes them on.
 """
@@ -11,15 +11,20 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 MOST_WORKERS: Final = 4  # of some 2 GB each
-SHARED_RAY: Final = frozenset(
-    f"tests/{name}.py"
-    for name in (
-        "integration/test_autoscaling", "integration/test_bucket", "integration/test_day", "integration/test_doctor",
-        "integration/test_examples", "integration/test_on_ray", "integration/test_recogniser", "test_conditional_page",
-        "test_own_model",
+SHARED_RAYS: Final = tuple(
+    frozenset(f"tests/{name}.py" for name in names)
+    for names in (
+        (
+            "integration/test_autoscaling", "integration/test_doctor", "integration/test_on_ray",
+            "integration/test_recogniser",
+        ),
+        (
+            "integration/test_bucket", "integration/test_day", "integration/test_examples", "test_conditional_page",
+            "test_own_model",
+        ),
     )
 )  # fmt: skip
-"""Files with tests on the session's one Ray."""
+"""Files with tests on the one Ray of their worker's session: two lots, of a quarter of an hour each."""
 
 SHARED_SERVER: Final = frozenset(f"tests/integration/{name}.py" for name in ("test_study_copy", "test_tracking_server"))
 """Files whose quick tests use the session's one tracking server, which takes ten seconds to start."""
@@ -41,7 +46,7 @@ OWN_RAYS: Final = (
 
 LONGEST: Final = (
     frozenset({"tests/cluster/test_mission.py", "tests/cluster/test_slurm.py"}),
-    SHARED_RAY,
+    *SHARED_RAYS,
     *reversed(OWN_RAYS),
     frozenset({"tests/search_spaces/test_asr_controls.py", "tests/trainables/act/test_train.py"}),
 )
@@ -63,12 +68,10 @@ class FilesToWorkers(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         if file.startswith("tests/cluster/"):
-            return "machines"  # made of namespaces, one lot at a time, beside the one Ray of the others
-        if file in SHARED_RAY:
-            return "Ray"
+            return "machines"  # made of namespaces, one lot at a time, beside the Rays of the others
         if file in SHARED_SERVER:
             return "server"
-        return next((f"Ray of its own, lot {n}" for n, lot in enumerate(OWN_RAYS) if file in lot), file)
+        return next((f"Ray, lot {n}" for n, lot in enumerate((*SHARED_RAYS, *OWN_RAYS)) if file in lot), file)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> FilesToWorkers:
@@ -77,14 +80,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> FilesToWo
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """None where a file or two are asked for: each worker loads torch, Ray and MLflow anew."""
+    """None where a file or two are asked for: each worker loads torch, Ray and MLflow anew. Else three for two CPUs.
+
+    A third of their time tests wait: for a disk, a clock or another process.
+    """
     if len(config.args) < 3 and all(".py" in argument for argument in config.args):
         return 0
-    return min(len(os.sched_getaffinity(0)), MOST_WORKERS)
+    return min(3 * len(os.sched_getaffinity(0)) // 2, MOST_WORKERS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Refuses a file that uses Ray and is not named above; puts the longest files first."""
     on_ray = {item.location[0] for item in items if "ray_instance" in getattr(item, "fixturenames", ())}
-    assert on_ray <= SHARED_RAY, f"add to SHARED_RAY in tests/workers.py: {sorted(on_ray - SHARED_RAY)}"
+    named = frozenset().union(*SHARED_RAYS)
+    assert on_ray <= named, f"add to SHARED_RAYS in tests/workers.py: {sorted(on_ray - named)}"
     items.sort(key=lambda item: next((n for n, files in enumerate(LONGEST) if item.location[0] in files), len(LONGEST)))
