@@ -102,23 +102,18 @@ def run(case: Case, place: Path) -> Ended:
             stderr=err,
             process_group=0,
         )
-        code, cpu_s = _wait(process.pid)
-        process.returncode = code
+        deadline, is_killed = time.monotonic() + WALL_S, False
+        while True:
+            ended, status, used = os.wait4(process.pid, os.WNOHANG)
+            if ended:
+                break
+            if time.monotonic() > deadline and not is_killed:
+                os.killpg(process.pid, signal.SIGKILL)
+                is_killed = True
+            time.sleep(0.02)
+        code = process.returncode = None if is_killed else os.waitstatus_to_exitcode(status)
     said = ((place / name).read_text(encoding="utf-8", errors="replace") for name in ("stdout", "stderr"))
-    return Ended(code, cpu_s, *said)
-
-
-def _wait(pid: int) -> tuple[int | None, float]:
-    deadline, is_killed = time.monotonic() + WALL_S, False
-    while True:
-        ended, status, used = os.wait4(pid, os.WNOHANG)
-        if ended:
-            break
-        if time.monotonic() > deadline and not is_killed:
-            os.killpg(pid, signal.SIGKILL)
-            is_killed = True
-        time.sleep(0.02)
-    return None if is_killed else os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
+    return Ended(code, used.ru_utime + used.ru_stime, *said)
 
 
 def fault(case: Case, ended: Ended, limit_s: float) -> str:

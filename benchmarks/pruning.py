@@ -43,7 +43,12 @@ def search(random: np.random.Generator, noise: float, num_seeds: int, num_settin
     cost = random.uniform(size=num_settings)
     truth = 1.0 - cost + 0.5 * np.abs(random.standard_normal(num_settings))
     seeds = truth[:, None] + noise * random.standard_normal((num_settings, num_seeds))
-    kept = _kept(seeds, cost)
+    whole: dict[str, tuple[float, float]] = {}
+    kept = np.zeros(num_settings, np.bool_)
+    for i in range(num_settings):
+        kept[i] = not is_pruned(decision_on((seeds[i, 0], cost[i]), whole))
+        if kept[i]:
+            whole[f"{i:04d}"] = (float(seeds[i].mean()), float(cost[i]))
     means = np.where(kept, seeds.mean(axis=1), seeds[:, 0])
     fresh = truth[:, None] + noise * random.spawn(1)[0].standard_normal((num_settings, num_seeds))
     bias, unpruned_bias, fresh_bias = ((found - truth) / noise for found in (means, seeds.mean(1), fresh.mean(1)))
@@ -56,16 +61,6 @@ def search(random: np.random.Generator, noise: float, num_seeds: int, num_settin
         unpruned_front=unpruned_bias[_front(seeds.mean(axis=1), cost)],
         confirmed=fresh_bias[_front(means, cost)],
     )
-
-
-def _kept(seeds: Floats, cost: Floats) -> NDArray[np.bool_]:
-    whole: dict[str, tuple[float, float]] = {}
-    kept = np.zeros(len(cost), np.bool_)
-    for i in range(len(cost)):
-        kept[i] = not is_pruned(decision_on((seeds[i, 0], cost[i]), whole))
-        if kept[i]:
-            whole[f"{i:04d}"] = (float(seeds[i].mean()), float(cost[i]))
-    return kept
 
 
 def _front(errors: Floats, cost: Floats) -> NDArray[np.bool_]:

@@ -74,7 +74,9 @@ def _halting(name: str, task: Task, size: Size, scale: Scale) -> Sweep:
     """ACT, PonderNet, fixed numbers of updates and exit by confidence, each with the same network."""
     base = _extrapolating(task.base(scale, size))
     if size == "full" and scale == "laptop":
-        base = with_all(base, GRU if isinstance(base.data, Parity) else _half_as_long(base))
+        # Nine ways of halting, four of them with ten updates a step, take half of the time penalties' iterations.
+        times = {f"training.{name}": getattr(base.training, name) // 2 for name in ("num_iterations", "report_every")}
+        base = with_all(base, GRU if isinstance(base.data, Parity) else times)
     tests, most = base.evaluations, MOST_UPDATES[scale]
     taus, lambdas, counts = ((1e-3,), (0.2,), (1, 2)) if size == "smoke" else ((1e-3, 1e-2), (0.2, 0.4), (1, 2, 5, 10))
     median = _under(tests, {"median": Mass()})
@@ -94,11 +96,6 @@ def _halting(name: str, task: Task, size: Size, scale: Scale) -> Sweep:
     error, updates = task.objectives()
     # an update costs more where each is read out, so the cost is not their number
     return _sweep(name, about, task, size, base, conditions, (error, Objective("macs_per_sequence"), updates))
-
-
-def _half_as_long(base: ActConfig) -> Mapping[str, object]:
-    """Nine ways of halting, four of them with ten updates a step, take half of the iterations of the time penalties."""
-    return {f"training.{name}": getattr(base.training, name) // 2 for name in ("num_iterations", "report_every")}
 
 
 def _extrapolating(base: ActConfig) -> ActConfig:

@@ -81,7 +81,16 @@ def read(file: Path, sweep: str) -> tuple[Claim, ...]:
 
 @lru_cache(maxsize=64)  # those of a family take a tenth of a second, and each of its sweeps asks for them
 def _claims(file: Path, source: bytes, sweep: str) -> tuple[Claim, ...]:
-    content = _parsed(file, source)
+    try:
+        parsed = tomllib.loads(source.decode())
+    except ValueError as error:
+        raise InputError(f"{file} must be TOML, but: {error}.") from None
+    # A strict entry takes tuples, where TOML has arrays.
+    plain = json.loads(
+        json.dumps(parsed, default=str),
+        object_hook=lambda entry: {name: _tuple(value) for name, value in entry.items()},
+    )
+    content = checked(file, "", ClaimFile, plain)
     settings = {"": OWN_SETTING} | {name: _setting(file, name, content.setting) for name in content.setting}
     claims: dict[str, Claim] = {}
     for name, kind, fields in filled_entries(file, content):
@@ -99,19 +108,14 @@ def _claims(file: Path, source: bytes, sweep: str) -> tuple[Claim, ...]:
 def _claim(file: Path, name: str, entry: Claimed, common: _Common) -> Claim:
     match entry:
         case NumberEntry():
-            _check_number(file, name, entry)
-            return _number(entry, common)
+            return _number(file, name, entry, common)
         case StatementEntry():
-            _check_part(file, name, entry)
-            return _statement(entry, common, entry.text, entry.note)
+            return _statement(file, name, entry, common, entry.text, entry.note)
         case JointEntry():
-            for part in entry.part:
-                _check_part(file, name, part)
-            parts = tuple(_statement(part, common, entry.text) for part in entry.part)
+            parts = tuple(_statement(file, name, part, common, entry.text) for part in entry.part)
             return JointClaim(**common._asdict(), text=entry.text, parts=parts, note=entry.note)
         case FrontEntry():
-            _check_front(file, name, entry)
-            return _front(entry, common)
+            return _front(file, name, entry, common)
         case TrendEntry():
             for where in entry.conditions:
                 _check_where(file, name, where, entry.metric)
@@ -135,37 +139,11 @@ def _common(file: Path, name: str, entry: Claimed, source: str, settings: Mappin
     return _Common(entry.id or own_id, entry.sweeps or (sweep,), given, settings[entry.setting])
 
 
-def _parsed(file: Path, source: bytes) -> ClaimFile:
-    try:
-        content = tomllib.loads(source.decode())
-    except ValueError as error:
-        raise InputError(f"{file} must be TOML, but: {error}.") from None
-    # A strict entry takes tuples, where TOML has arrays.
-    plain = json.loads(
-        json.dumps(content, default=str),
-        object_hook=lambda entry: {name: _tuple(value) for name, value in entry.items()},
-    )
-    return checked(file, "", ClaimFile, plain)
-
-
 def _tuple(value: Any) -> Any:
     return tuple(map(_tuple, value)) if isinstance(value, list) else value
 
 
-def _check_number(file: Path, name: str, entry: NumberEntry) -> None:
-    _, std = _mean_and_std(entry)
-    if entry.std is not None and isinstance(entry.mean, tuple):
-        raise wrong(file, name, "std", "must be left out where `mean` has it, as in [12.3, 0.4]")
-    if std is not None and (entry.n or 0) < 2:
-        given = "none is given" if entry.n is None else f"is {entry.n}"
-        raise wrong(file, name, "n", f"must be at least 2, the seeds behind `std`, but {given}")
-    if entry.margin is not None and entry.margin_share is not None:
-        raise wrong(file, name, "margin_share", "must be left out where `margin` is given")
-    if entry.margin is None and entry.margin_share is None:
-        raise wrong(file, name, "margin", "must be given")
-
-
-def _check_front(file: Path, name: str, entry: FrontEntry) -> None:
+def _front(file: Path, name: str, entry: FrontEntry, common: _Common) -> FrontClaim:
     for field, count in (("directions", len(entry.directions)), ("scales", len(entry.scales) or len(entry.metrics))):
         if count != len(entry.metrics):
             rule = f"must be one for each of the {len(entry.metrics)} `metrics`, but are {count}"
@@ -175,39 +153,23 @@ def _check_front(file: Path, name: str, entry: FrontEntry) -> None:
             _check_where(file, name, where, metric)
     if entry.condition in entry.others:
         raise wrong(file, name, "others", f"must not have the `condition` {entry.condition!r} itself")
+    columns = tuple(zip(entry.metrics, entry.scales or [1.0] * len(entry.metrics), strict=True))
+    rows = [tuple(_at(where, *column) for column in columns) for where in (entry.condition, *entry.others)]
+    return FrontClaim(
+        **common._asdict(),
+        text=entry.text,
+        point=rows[0],
+        others=tuple(rows[1:]),
+        directions=entry.directions,
+        is_on=entry.is_on,
+        note=entry.note,
+    )
 
 
 def _check_where(file: Path, name: str, where: str | WhereEntry, metric: str) -> None:
     if isinstance(where, WhereEntry) and "@" in metric:
         rule = f"of {where.condition!r} must be left out where the metric {metric!r} has one"
         raise wrong(file, name, "evaluation", rule)
-
-
-def _check_part(file: Path, name: str, entry: PartEntry) -> None:
-    if entry.margin and entry.margin_test:
-        raise wrong(file, name, "margin_test", "must be left out where `margin` is given")
-    if entry.of == "spread":
-        _check_spread(file, name, entry)
-        return
-    if entry.of == "every":
-        if entry.relation != "same" or isinstance(entry.right, PlaceEntry):
-            fault = f"of every must be same, and `right` a number, but is {entry.relation}"
-            raise wrong(file, name, "relation", fault)
-        return
-    if entry.relation == "same" and _margin(entry) == 0:
-        raise wrong(file, name, "margin", "must be above 0 where `relation` is same, but is 0")
-    if entry.left == entry.right:
-        raise wrong(file, name, "right", "must differ from `left`")
-
-
-def _check_spread(file: Path, name: str, entry: PartEntry) -> None:
-    if entry.relation == "same" or not isinstance(entry.right, PlaceEntry):
-        fault = "of spread must be below or above, and `right` another place"
-        raise wrong(file, name, "relation", f"{fault}, but is {entry.relation}")
-    if margin := _margin(entry):
-        raise wrong(file, name, "margin", f"of a spread must be left out, but is {margin:g}")
-    if entry.left == entry.right:
-        raise wrong(file, name, "right", "must differ from `left`")
 
 
 def _place(entry: PlaceEntry | NumberEntry) -> Place:
@@ -220,20 +182,6 @@ def _at(where: str | WhereEntry, column: str, scale: float = 1.0) -> Place:
     if isinstance(where, WhereEntry):
         return Place(where.condition, metric, where.evaluation, scale)
     return Place(where, metric, evaluation, scale)
-
-
-def _front(entry: FrontEntry, common: _Common) -> FrontClaim:
-    columns = tuple(zip(entry.metrics, entry.scales or [1.0] * len(entry.metrics), strict=True))
-    rows = [tuple(_at(where, *column) for column in columns) for where in (entry.condition, *entry.others)]
-    return FrontClaim(
-        **common._asdict(),
-        text=entry.text,
-        point=rows[0],
-        others=tuple(rows[1:]),
-        directions=entry.directions,
-        is_on=entry.is_on,
-        note=entry.note,
-    )
 
 
 def _setting(file: Path, name: str, entries: Mapping[str, Fields]) -> Setting:
@@ -255,9 +203,18 @@ def _setting(file: Path, name: str, entries: Mapping[str, Fields]) -> Setting:
     return Setting(entry.title, requires, entry.free, measured, any_of)
 
 
-def _number(entry: NumberEntry, common: _Common) -> NumberClaim:
-    place, (mean, std) = _place(entry), _mean_and_std(entry)
-    objective = entry.objective
+def _number(file: Path, name: str, entry: NumberEntry, common: _Common) -> NumberClaim:
+    mean, std = entry.mean if isinstance(entry.mean, tuple) else (entry.mean, entry.std)
+    if entry.std is not None and isinstance(entry.mean, tuple):
+        raise wrong(file, name, "std", "must be left out where `mean` has it, as in [12.3, 0.4]")
+    if std is not None and (entry.n or 0) < 2:
+        given = "none is given" if entry.n is None else f"is {entry.n}"
+        raise wrong(file, name, "n", f"must be at least 2, the seeds behind `std`, but {given}")
+    if entry.margin is not None and entry.margin_share is not None:
+        raise wrong(file, name, "margin_share", "must be left out where `margin` is given")
+    if entry.margin is None and entry.margin_share is None:
+        raise wrong(file, name, "margin", "must be given")
+    place, objective = _place(entry), entry.objective
     if objective is None:
         objective = place.metric if entry.row and not place.over else ""
     return NumberClaim(
@@ -274,10 +231,6 @@ def _number(entry: NumberEntry, common: _Common) -> NumberClaim:
     )
 
 
-def _mean_and_std(entry: NumberEntry) -> tuple[float, float | None]:
-    return entry.mean if isinstance(entry.mean, tuple) else (entry.mean, entry.std)
-
-
 def _margin(entry: PartEntry) -> float:
     """The given one, or the least difference of two means that a t-test with the printed spreads would have shown.
 
@@ -289,7 +242,23 @@ def _margin(entry: PartEntry) -> float:
     return test.t * math.sqrt((test.stds[0] ** 2 + test.stds[1] ** 2) / (test.n - 1))
 
 
-def _statement(entry: PartEntry, common: _Common, text: str, note: str = "") -> StatementClaim:
+def _statement(file: Path, name: str, entry: PartEntry, common: _Common, text: str, note: str = "") -> StatementClaim:
+    if entry.margin and entry.margin_test:
+        raise wrong(file, name, "margin_test", "must be left out where `margin` is given")
+    if entry.of == "spread":
+        if entry.relation == "same" or not isinstance(entry.right, PlaceEntry):
+            fault = "of spread must be below or above, and `right` another place"
+            raise wrong(file, name, "relation", f"{fault}, but is {entry.relation}")
+        if margin := _margin(entry):
+            raise wrong(file, name, "margin", f"of a spread must be left out, but is {margin:g}")
+    elif entry.of == "every":
+        if entry.relation != "same" or isinstance(entry.right, PlaceEntry):
+            fault = f"of every must be same, and `right` a number, but is {entry.relation}"
+            raise wrong(file, name, "relation", fault)
+    elif entry.relation == "same" and _margin(entry) == 0:
+        raise wrong(file, name, "margin", "must be above 0 where `relation` is same, but is 0")
+    if entry.left == entry.right:
+        raise wrong(file, name, "right", "must differ from `left`")
     return StatementClaim(
         **common._asdict(),
         text=text,

@@ -68,7 +68,15 @@ def check_declaration(sweep: Any) -> None:
         if objective.direction not in ("minimize", "maximize"):
             raise InputError(f"{name}: an objective is to minimize or maximize, but got {objective.direction!r}.")
     for condition in sweep.conditions:
-        _check_condition(name, condition)
+        if not isinstance(condition.values, Mapping):
+            raise InputError(f"{name}: a condition is a name and values by config path, but got {condition!r}.")
+        if "seed" in condition.values:
+            raise InputError(f"{name}: `seed` is no setting of a condition; `seeds` lists them for all conditions.")
+        whose = f"{name}, condition {condition.name!r}"
+        _check_resources(whose, condition.resources)
+        if condition.prerequisites is not None:
+            _check_list(whose, "prerequisites", "str", condition.prerequisites)
+        _check_list(whose, "computed_from", "str", condition.computed_from)
     _check_prerequisites(sweep)
     if len(sweep.seeds) > MOST_SEEDS:
         raise InputError(f"{name}: a condition may have at most {MOST_SEEDS:,} seeds, but got {len(sweep.seeds):,}.")
@@ -80,7 +88,12 @@ def check_declaration(sweep: Any) -> None:
     if sweep.sequential:
         _check_whole(name, "minimum", sweep.sequential.minimum)
         _check_number(name, "error_rate", sweep.sequential.error_rate)
-    _check_words(sweep)
+    words: list[tuple[str, object, tuple[str, ...]]] = [("pairing", sweep.pairing, PAIRINGS)]
+    words += [("question", sweep.sequential.question, QUESTIONS)] if sweep.sequential else []
+    words += [("sampler", sweep.search.sampler, SAMPLERS)] if sweep.search else []
+    for field, word, known in words:
+        if word not in known:
+            raise InputError(f"{name}: `{field}` must be one of {', '.join(known)}, but got {word!r}.")
     _check_config(name, sweep.base)
 
 
@@ -91,18 +104,6 @@ def _check_list(name: str, field: str, kind: str, values: object) -> None:
     for value in values:
         if type(value).__name__ != kind:
             raise InputError(f"{name}: `{field}` must be a list of {kind}, but {value!r} is in it.")
-
-
-def _check_condition(name: str, condition: Any) -> None:
-    if not isinstance(condition.values, Mapping):
-        raise InputError(f"{name}: a condition is a name and values by config path, but got {condition!r}.")
-    if "seed" in condition.values:
-        raise InputError(f"{name}: `seed` is no setting of a condition; `seeds` lists them for all conditions.")
-    whose = f"{name}, condition {condition.name!r}"
-    _check_resources(whose, condition.resources)
-    if condition.prerequisites is not None:
-        _check_list(whose, "prerequisites", "str", condition.prerequisites)
-    _check_list(whose, "computed_from", "str", condition.computed_from)
 
 
 def _check_prerequisites(sweep: Any) -> None:
@@ -175,18 +176,6 @@ def _check_storable(name: str, field: str, text: str) -> None:
     except UnicodeEncodeError as error:
         sign = text[error.start]
         raise InputError(f"{name}: `{field}` must be text that UTF-8 can write, but has {sign!r}; remove it.") from None
-
-
-def _check_words(sweep: Any) -> None:
-    """Raises InputError at a word that is none of those known."""
-    words: list[tuple[str, object, tuple[str, ...]]] = [("pairing", sweep.pairing, PAIRINGS)]
-    if sweep.sequential:
-        words.append(("question", sweep.sequential.question, QUESTIONS))
-    if sweep.search:
-        words.append(("sampler", sweep.search.sampler, SAMPLERS))
-    for field, value, known_words in words:
-        if value not in known_words:
-            raise InputError(f"{sweep.name}: `{field}` must be one of {', '.join(known_words)}, but got {value!r}.")
 
 
 def _check_config(name: str, base: object) -> None:

@@ -97,7 +97,11 @@ def sweeps_at(place: str) -> list[Listed]:
     """
     entries = {entry.name: entry for entry in reversed(_entries())}  # of one name, ours
     if place in entries:
-        return _of_entry(entries[place])
+        declared_at = entries[place].value
+        target = _declared(declared_at)
+        if not isinstance(target, Mapping):
+            return [Listed(place, _built(target, declared_at, "full"))]
+        return [Listed(f"{place}.{key}", _built(target[key], f"{declared_at}.{key}", "full")) for key in sorted(target)]
     family = place.partition(".")[0]
     if family in entries and _is_ours(entries[family]):
         return [Listed(place, find_sweep(place))]
@@ -130,14 +134,6 @@ def installed_sweeps() -> list[Listed]:
     return [Listed(name, _built_once(function, "full")) for name, function in sweep_functions().items()] + others()
 
 
-def _of_entry(entry: EntryPoint) -> list[Listed]:
-    target = _declared(entry.value)
-    if not isinstance(target, Mapping):
-        return [Listed(entry.name, _built(target, entry.value, "full"))]
-    places = {key: f"{entry.value}.{key}" for key in sorted(target)}
-    return [Listed(f"{entry.name}.{key}", _built(target[key], place, "full")) for key, place in places.items()]
-
-
 def _is_ours(entry: EntryPoint) -> bool:
     return entry.dist is not None and entry.dist.name == DISTRIBUTION
 
@@ -164,16 +160,12 @@ def _place(name: str) -> str:
             names = [f"{family}.{sweep}" for sweep in sorted(known)] if isinstance(known, Mapping) else [family]
             raise InputError(f"There is no sweep {name!r}; the sweeps of {family} are {known_names(names, name)}.")
         return f"{place}.{key}"
-    raise InputError(_unknown(name))
-
-
-def _unknown(name: str) -> str:
     if name.endswith(".py") or "/" in name:
-        return f"A file of sweeps is named with the sweep in it: {name}:NAME, but got {name!r}."
+        raise InputError(f"A file of sweeps is named with the sweep in it: {name}:NAME, but got {name!r}.")
     names = [*sweep_functions(), *(listed.name for listed in others())]
-    known = known_names(names, name, MOST_SWEEPS) if names else "none, because no package with sweeps is installed"
-    return (
-        f"There is no sweep {name!r}; the sweeps are {known} (see `ponderay sweeps --all`). One of your own is "
+    there = known_names(names, name, MOST_SWEEPS) if names else "none, because no package with sweeps is installed"
+    raise InputError(
+        f"There is no sweep {name!r}; the sweeps are {there} (see `ponderay sweeps --all`). One of your own is "
         "FILE.py:NAME or MODULE:NAME."
     )
 

@@ -1,6 +1,6 @@
 """Sweeps of surprisal recoding in part: of some tokens (gates), and of some layers and activations."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -51,7 +51,12 @@ def gated(scale: Scale, size: Size = "full") -> Sweep:
     A gate has nothing to learn: all of them are tested on the model that was trained with an open one (`always`). One
     of each kind is trained with as well, because a model may adapt to its gate.
     """
-    always = Condition("always", {"recoder": SURPRISAL, "evaluations": (Evaluation(), *_gated_tests(size))})
+    by = 2 if size == "smoke" else 1
+    gates: dict[str, Gate] = {f"surprisal_{bound:g}": Threshold(min_delta=bound) for bound in SURPRISALS[by - 1 :: by]}
+    gates |= {f"entropy_{bound:g}": EntropyThreshold(min_entropy=bound) for bound in ENTROPIES[by - 1 :: by]}
+    gates |= {f"random_{100 * rate:g}": Chance(probability=rate) for rate in RATES[by - 1 :: by]}
+    tests = (Evaluation(name=name, recoder=SURPRISAL.model_copy(update={"gate": gate})) for name, gate in gates.items())
+    always = Condition("always", {"recoder": SURPRISAL, "evaluations": (Evaluation(), *tests)})
     trained = [
         Condition(name, {"recoder": SURPRISAL.model_copy(update={"gate": gate})}) for name, gate in TRAINED.items()
     ]
@@ -69,15 +74,6 @@ def layers(scale: Scale, size: Size = "full") -> Sweep:
     about = "Section 7.1: surprisal recoding of some layers or activations, or with steps of their own."
     whole = Condition("all", {"recoder": SURPRISAL})
     return _sweep("layers", scale, about, (BASELINE, whole, *conditions), size, base(scale, size))
-
-
-def _gated_tests(size: Size) -> Iterator[Evaluation]:
-    by = 2 if size == "smoke" else 1
-    gates: dict[str, Gate] = {f"surprisal_{bound:g}": Threshold(min_delta=bound) for bound in SURPRISALS[by - 1 :: by]}
-    gates |= {f"entropy_{bound:g}": EntropyThreshold(min_entropy=bound) for bound in ENTROPIES[by - 1 :: by]}
-    gates |= {f"random_{100 * rate:g}": Chance(probability=rate) for rate in RATES[by - 1 :: by]}
-    for name, gate in gates.items():
-        yield Evaluation(name=name, recoder=SURPRISAL.model_copy(update={"gate": gate}))
 
 
 def _sweep(

@@ -234,7 +234,15 @@ class Sweep:
             for old, new in zip(self.conditions, conditions, strict=True)
         }
         renamed = tuple(replace(c, name=names[c.name]) for c in conditions)
-        _refuse_equal(self.name, base, renamed)
+        first: dict[str, Condition] = {}
+        for condition in renamed:
+            other = first.setdefault(content_hash(with_all(base, condition.values)), condition)
+            if other is not condition:
+                given = ", ".join({**other.settings, **condition.settings})
+                raise InputError(
+                    f"{self.name}: with {given} set so, {other.declared!r} and {condition.declared!r} are the same "
+                    "setting; set a path or a value that keeps them apart."
+                )
         reference = names.get(self.reference or "")
         return replace(self, base=base, conditions=renamed, search=search, reference=reference)
 
@@ -300,19 +308,6 @@ def grid(values: Mapping[str, Sequence[Any]]) -> tuple[Condition, ...]:
         setting = dict(zip(values, combination, strict=True))
         conditions.append(Condition(condition_name_of(condition_name(setting), GENERATED_LENGTH), setting))
     return tuple(conditions)
-
-
-def _refuse_equal(name: str, base: AnyConfig, conditions: Sequence[Condition]) -> None:
-    """Refuses settings that make two conditions of the sweep called `name` one."""
-    first: dict[str, Condition] = {}
-    for condition in conditions:
-        other = first.setdefault(content_hash(with_all(base, condition.values)), condition)
-        if other is not condition:
-            given = {**other.settings, **condition.settings}
-            raise InputError(
-                f"{name}: with {', '.join(given)} set so, {other.declared!r} and {condition.declared!r} are the same "
-                "setting; set a path or a value that keeps them apart."
-            )
 
 
 def _validate(sweep: Sweep) -> None:

@@ -102,19 +102,14 @@ _secret_fields: dict[Any, frozenset[str]] = {}
 def secret_fields(kind: Any) -> frozenset[str]:
     """Names of the fields of a config's type that hold secrets."""
     if kind not in _secret_fields:
-        _secret_fields[kind] = _find_secrets(kind)
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            own = kind.model_fields.items()
+            hints = {name: Annotated[field.annotation, *(field.metadata or ("",))] for name, field in own}
+        else:
+            hints = get_type_hints(kind, include_extras=True) if is_dataclass(kind) else {}
+        _secret_fields[kind] = frozenset(name for name, hint in hints.items() if _is_secret(hint))
         declared_names.update(_secret_fields[kind])
     return _secret_fields[kind]
-
-
-def _find_secrets(kind: Any) -> frozenset[str]:
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        hints = {
-            name: Annotated[field.annotation, *(field.metadata or ("",))] for name, field in kind.model_fields.items()
-        }
-    else:
-        hints = get_type_hints(kind, include_extras=True) if is_dataclass(kind) else {}
-    return frozenset(name for name, hint in hints.items() if _is_secret(hint))
 
 
 def _is_secret(hint: Any) -> bool:

@@ -41,31 +41,26 @@ class RoutedFeedForward(nn.Module):
 
     def forward(self, x: Float[Tensor, "B T H"], told: Bool[Tensor, "B T"] | None) -> Routed:
         """Each byte through its network; a gate in training needs both on all bytes for its gradient."""
-        if isinstance(self.controller, Learned):
-            return self._gated(x, self.controller)
-        if isinstance(self.controller, TopK):
-            return self._by_score(x, self.controller.rate)
+        controller = self.controller
+        if isinstance(controller, Learned):
+            # what is passed straight through trains the gate alone, for it is no gradient of what the gate reads, and
+            # by a probability, whose gradient fades where the gate is sure
+            used = threshold(self.gate(x.detach())[..., 0].sigmoid() - 0.5)
+            chosen = used > 0
+            if not self.training:
+                return Routed(self._routed(x, chosen), chosen, x.new_zeros(()))
+            updates = mix(x.flatten(0, 1), used.flatten(), self.small, self.big).view_as(x)
+            return Routed(updates, chosen, controller.weight * (used.mean() - controller.rate).square())
+        if isinstance(controller, TopK):
+            found = self.router(x, num_chosen(controller.rate, x.shape[1]))
+            updates = self._routed(x, found.chosen).flatten(0, 1)
+            updates = weighted(updates, found.scores.flatten(), found.chosen.flatten()).view_as(x)
+            return Routed(updates, found.chosen, found.predictor_loss)
         assert told is not None
         return Routed(self._routed(x, told), told, x.new_zeros(()))
 
     def _routed(self, x: Float[Tensor, "B T H"], chosen: Bool[Tensor, "B T"]) -> Float[Tensor, "B T H"]:
         return route(x.flatten(0, 1), chosen.flatten(), self.small, self.big).view_as(x)
-
-    def _gated(self, x: Float[Tensor, "B T H"], learned: Learned) -> Routed:
-        # what is passed straight through trains the gate alone, for it is no gradient of what the gate reads, and by a
-        # probability, whose gradient fades where the gate is sure
-        used = threshold(self.gate(x.detach())[..., 0].sigmoid() - 0.5)
-        chosen = used > 0
-        if not self.training:
-            return Routed(self._routed(x, chosen), chosen, x.new_zeros(()))
-        updates = mix(x.flatten(0, 1), used.flatten(), self.small, self.big).view_as(x)
-        return Routed(updates, chosen, learned.weight * (used.mean() - learned.rate).square())
-
-    def _by_score(self, x: Float[Tensor, "B T H"], rate: float) -> Routed:
-        found = self.router(x, num_chosen(rate, x.shape[1]))
-        updates = self._routed(x, found.chosen).flatten(0, 1)
-        updates = weighted(updates, found.scores.flatten(), found.chosen.flatten()).view_as(x)
-        return Routed(updates, found.chosen, found.predictor_loss)
 
 
 def _two_layers(width: int, hidden: int) -> nn.Sequential:

@@ -44,7 +44,14 @@ class RoutedTransformer(nn.Module):
         self.positions = nn.Embedding(model.context, model.width)
         self.layers = nn.ModuleList(_Layer(config) for _ in range(model.num_layers))
         self.norm, self.head = nn.LayerNorm(model.width), nn.Linear(model.width, NUM_BYTES, bias=False)
-        self._draw_weights(config.seed)
+        # the weights of a part depend on the seed and its name alone: what two controllers share begins equal
+        with torch.random.fork_rng(devices=[]):
+            for name, part in self.named_modules():
+                torch.manual_seed(rng.derive(config.seed, "weights", name))
+                if isinstance(part, nn.Linear | nn.Embedding):
+                    part.reset_parameters()
+                if isinstance(part, nn.Embedding):
+                    nn.init.normal_(part.weight, std=0.02)
         self.byte_model = byte_model  # which has its weights
 
     def forward(self, read: Int[Tensor, "B T"], routing: torch.Generator) -> Predicted:
@@ -84,16 +91,6 @@ class RoutedTransformer(nn.Module):
         """Lets the share `rate` of these bytes exceed it."""
         assert isinstance(self.controller, ByRate)
         self.threshold.copy_(torch.quantile(self.measured(read), 1 - self.controller.rate))
-
-    def _draw_weights(self, seed: int) -> None:
-        """Those of a part depend on the seed and its name alone: what two controllers share begins equal."""
-        with torch.random.fork_rng(devices=[]):
-            for name, part in self.named_modules():
-                torch.manual_seed(rng.derive(seed, "weights", name))
-                if isinstance(part, nn.Linear | nn.Embedding):
-                    part.reset_parameters()
-                if isinstance(part, nn.Embedding):
-                    nn.init.normal_(part.weight, std=0.02)
 
 
 class _Layer(nn.Module):

@@ -78,7 +78,10 @@ def train(config: RoutedBytes, trial: Trial) -> None:
             found["training_macs_per_token"] = cost.training_macs_per_token(config, big_share)
             found["valid_bits_per_byte"] = test(model, valid, config).bits_per_byte
             state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "step": step, "found": found}
-            _report(trial, found, step, state | {"order": order.get_state(), "routing": routing.get_state()})
+            state |= {"order": order.get_state(), "routing": routing.get_state()}
+            with tempfile.TemporaryDirectory() as folder:
+                torch.save(state, file := Path(folder) / "state.pt")
+                trial.report(found, step=step, checkpoint=file)
             sums.zero_()
 
 
@@ -134,12 +137,6 @@ def _new(config: RoutedBytes, trial: Trial, read: Tensor) -> RoutedTransformer:
 
 def _device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def _report(trial: Trial, found: dict[str, float], step: int, state: dict[str, object]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        torch.save(state, file := Path(folder) / "state.pt")
-        trial.report(found, step=step, checkpoint=file)
 
 
 def examples(config: RoutedBytes, part: str) -> list[Example]:

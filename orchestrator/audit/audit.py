@@ -1,7 +1,7 @@
 """An audit of a sweep: a trained replicate of each condition, or one that is trained for a few steps, is tested."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -137,9 +137,11 @@ def audit(
             trained = trained or _train(template, fresh, condition, sweep.seeds[0], folder / "first", tell)
             if number == 0:
                 if trained.study is None:
+                    own_seed = sweep.seeds[0]
+                    other_seed = next((seed for seed in sweep.seeds if seed != own_seed), own_seed + 1)
                     again, other = (
                         _train(template, fresh, condition, seed, folder / name, tell)
-                        for name, seed in (("again", sweep.seeds[0]), ("other", _other_seed(sweep)))
+                        for name, seed in (("again", own_seed), ("other", other_seed))
                     )
                     found = _of_training(trained, again, other, promised)
                 else:
@@ -242,13 +244,11 @@ def _of_training(first: _Trained, again: _Trained, other: _Trained, promised: Pr
     if one is None or two is None:
         by_weights = seeds.of_checkpoints(_first_checkpoint(first.work), _first_checkpoint(other.work), promised)
         return [*found, by_weights, unchecked(seeds.ORDER, "no optimiser of torch made a step")]
-    given = {digest for task in first.needed.values() for digest in _digests_of(task.work)}
+    given: set[str] = set()  # what prerequisites made
+    for task in first.needed.values():
+        product = kept_open(best_product(task.work.folder, task.work.shared))
+        given |= set(digests(seeds.arrays(_loaded(product))).values())
     return [*found, seeds.of_first_weights(one, two, given, promised), seeds.of_order(one, two, promised)]
-
-
-def _digests_of(work: Work) -> Iterable[str]:
-    """Of the weights in what a prerequisite made."""
-    return digests(seeds.arrays(_loaded(kept_open(best_product(work.folder, work.shared))))).values()
 
 
 def _of_study(study: Study | None, condition: Condition, sweep: str) -> list[Finding]:
@@ -278,7 +278,3 @@ def _loaded(path: Path) -> Any:
         if path.is_dir() or is_unreadable(error):
             return None
         raise
-
-
-def _other_seed(sweep: Sweep) -> int:
-    return next((seed for seed in sweep.seeds if seed != sweep.seeds[0]), sweep.seeds[0] + 1)

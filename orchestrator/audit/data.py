@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.audit.first_steps import digest
+from orchestrator.audit.first_steps import as_array, digest
 from orchestrator.results.audit import Finding, unchecked
 from trainables.prediction import Example
 
@@ -67,7 +67,9 @@ def of_data(train: Sequence[Example], test: Sequence[Example], is_generated: boo
 
 def _repeated(test: Sequence[Example]) -> Finding | None:
     """Whether most test items equal another one, as where a task has few inputs."""
-    digests = Counter(digest(_array(example.inputs)) for example in test if not _is_short_text(_array(example.inputs)))
+    digests = Counter(
+        digest(as_array(example.inputs)) for example in test if not _is_short_text(as_array(example.inputs))
+    )
     number = sum(count for count in digests.values() if count > 1)
     if number <= REPEATED * len(test):
         return None
@@ -76,11 +78,11 @@ def _repeated(test: Sequence[Example]) -> Finding | None:
 
 
 def _copies(train: Sequence[Example], test: Sequence[Example]) -> Finding:
-    test = [one for one in test if not _is_short_text(_array(one.inputs))]
+    test = [one for one in test if not _is_short_text(as_array(one.inputs))]
     if not test:
         return unchecked(COPIES, f"test items have fewer than {LEAST_SYMBOLS} symbols")
-    known = {digest(_array(example.inputs)): example.name for example in reversed(train)}
-    pairs = [(example.name, known[mark]) for example in test if (mark := digest(_array(example.inputs))) in known]
+    known = {digest(as_array(example.inputs)): example.name for example in reversed(train)}
+    pairs = [(example.name, known[mark]) for example in test if (mark := digest(as_array(example.inputs))) in known]
     if not pairs:
         return Finding(COPIES)
     moved = f"{len(pairs):,} of {len(test):,} test items are in training, first {pairs[0][0]} as {pairs[0][1]}"
@@ -90,7 +92,7 @@ def _copies(train: Sequence[Example], test: Sequence[Example]) -> Finding:
 def _near(train: Sequence[Example], test: Sequence[Example]) -> Finding:
     places = np.linspace(0, len(test) - 1, min(MOST_TESTED, len(test))).round().astype(int)
     tested = [test[place] for place in places]
-    ours, theirs = ([_array(example.inputs) for example in part] for part in (tested, train))
+    ours, theirs = ([as_array(example.inputs) for example in part] for part in (tested, train))
     if all(map(_is_text, (*ours, *theirs))):
         is_short = [_is_short_text(values) for values in ours]
         if all(is_short):
@@ -131,10 +133,6 @@ def _is_text(values: NDArray[Any]) -> bool:
 def _is_short_text(values: NDArray[Any]) -> bool:
     """Whether another item may well be the same by chance."""
     return _is_text(values) and len(values) < LEAST_SYMBOLS
-
-
-def _array(values: Any) -> NDArray[Any]:
-    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
 
 def _correlations(test: Sequence[NDArray[Any]], train: Sequence[NDArray[Any]]) -> NDArray[np.float64]:

@@ -148,6 +148,11 @@ def _tensors(given: Any) -> Iterator[Any]:
             yield from _tensors(getattr(given, field.name))
 
 
+def as_array(values: Any) -> NDArray[Any]:
+    """Values as an array of numpy; those of torch may be on any device."""
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+
+
 def digest(values: NDArray[Any]) -> str:
     """The same of arrays of the same kind, shape and values."""
     kind = f"{values.dtype} {values.shape}".encode()

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.audit.first_steps import as_array
 from orchestrator.results.audit import Finding, unchecked
 from trainables.errors import InputError, shown, text_of
 from trainables.importing import in_one_sentence
@@ -172,7 +173,7 @@ def _blindness(
 
         for i in with_targets:
             own = examples[i].targets
-            if len(_array(own)) not in (0, 1, len(examples[i].inputs)):  # such as the phones of an utterance
+            if len(as_array(own)) not in (0, 1, len(examples[i].inputs)):  # such as the phones of an utterance
                 others = [*examples]
                 others[i] = replace(examples[i], targets=own[: len(own) // 2])
                 after = _possible(predict, others)
@@ -254,7 +255,7 @@ def _cut_short(examples: list[Example]) -> Example | None:
 
 def _until(example: Example, end: int) -> Example:
     """The first places of an example, and their targets, if there is one for each."""
-    has_each = example.targets is not None and len(_array(example.targets)) == len(example.inputs)
+    has_each = example.targets is not None and len(as_array(example.targets)) == len(example.inputs)
     return replace(example, inputs=example.inputs[:end], targets=example.targets[:end] if has_each else example.targets)
 
 
@@ -339,14 +340,14 @@ def _cuts(length: int) -> list[int]:
 def _replacements(examples: Sequence[Example], i: int, start: int, name: str) -> list[tuple[str, Any]]:
     """The inputs or targets of an example with those from `start` on changed; each way that changes anything."""
     own = getattr(examples[i], name)
-    values = _array(own)
+    values = as_array(own)
     if values.ndim == 0 or start >= len(values):
         return []
     rest = values[start:]
     ways = {"turned round": rest[::-1], "all alike": np.broadcast_to(rest[:1], rest.shape)}
     if np.issubdtype(values.dtype, np.floating):  # which moves what lies behind a threshold
         ways["turned over and five times as large"] = -5 * rest
-    donors = [_array(other) for e in (*examples[i + 1 :], *examples[:i]) if (other := getattr(e, name)) is not None]
+    donors = [as_array(other) for e in (*examples[i + 1 :], *examples[:i]) if (other := getattr(e, name)) is not None]
     fitting = [donor for donor in donors if donor.ndim == values.ndim and donor.shape[1:] == values.shape[1:]]
     for donor in (donor for donor in fitting if len(donor)):
         taken = np.resize(donor[start:] if len(donor) > start else donor, rest.shape)
@@ -371,19 +372,15 @@ def _checked(predict: Predict) -> Callable[[Sequence[Example]], list[Prediction]
         for prediction in predictions:
             if not isinstance(prediction, Prediction):
                 raise InputError(f"`predict` must return `ponderay.Prediction`s, but got {shown(prediction)}.")
-            probabilities = np.asarray(_array(prediction.probabilities), dtype=np.float64)
+            probabilities = np.asarray(as_array(prediction.probabilities), dtype=np.float64)
             if probabilities.ndim < 2:
                 rule = "`probabilities` must have a row for each place and a column for each output"
                 raise InputError(f"{rule}, but its shape is {probabilities.shape}; one place is [[...]].")
-            decisions = None if prediction.decisions is None else _array(prediction.decisions)
+            decisions = None if prediction.decisions is None else as_array(prediction.decisions)
             made.append(replace(prediction, probabilities=probabilities, decisions=decisions))
         return made
 
     return call
-
-
-def _array(values: Any) -> NDArray[Any]:
-    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
 
 def _as_given(values: NDArray[Any], like: Any) -> Any:

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table as PrintedTable
 from rich.text import Text
 
-from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded, with_curves
+from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded
 from orchestrator.console.printing import Format, OutputFormat, out, say
 from orchestrator.console.spinner import spinner
 from search_spaces.known_names import known_names
@@ -89,6 +89,7 @@ def compare(
     from orchestrator.pareto.front import front
     from orchestrator.results.lookup import no_points
     from orchestrator.scheduler.kept_checkpoint import with_items
+    from orchestrator.tracking.curves import with_validations
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     objectives = _objectives(sweep, metric, settings)
@@ -100,7 +101,7 @@ def compare(
     with spinner(f"Reading {sweep.name}"):
         also = partial(_never_hidden, sweep, [a, b, *(line or ())], reference)
         study, question = ask(sweep, settings, where, reference, also=also)
-        study = with_items(with_curves(study, sweep, settings), settings)
+        study = with_items(with_validations(sweep, study, settings), settings)
     points = front(study, objectives)
     if not points:
         raise no_points(study, objectives)
@@ -280,7 +281,10 @@ def _show(
 
 def _show_to_people(table: "Table", comparisons: Sequence["Comparison"]) -> None:
     """A table, or a paragraph for each comparison where it is too wide; then the notes."""
-    rows, columns = _readable(comparisons), list(table.as_printed())
+    columns, rows = list(table.as_printed()), list(range(len(comparisons)))
+    if len(comparisons) > MAX_ROWS:  # those decided, then those with the smallest p
+        ranks = [(c.answer in ("undecided", "equal"), 1.0 if math.isnan(c.p_holm) else c.p_holm) for c in comparisons]
+        rows = sorted(rows, key=lambda i: ranks[i])[:MAX_ROWS]
     printed = PrintedTable(title=Text(table.title))
     for column in columns:
         printed.add_column(Text(column.heading), justify="right" if column.is_number else "left", overflow="fold")
@@ -301,11 +305,3 @@ def _show_to_people(table: "Table", comparisons: Sequence["Comparison"]) -> None
         say(note)
     if len(table.notes) > MAX_NOTES:
         say(f"{len(table.notes) - MAX_NOTES} more warnings; --format csv lists all.")
-
-
-def _readable(comparisons: Sequence["Comparison"]) -> Sequence[int]:
-    """Numbers of the comparisons to print: all of few, of many those decided, then those with the smallest p."""
-    if len(comparisons) <= MAX_ROWS:
-        return range(len(comparisons))
-    ranks = [(c.answer in ("undecided", "equal"), 1.0 if math.isnan(c.p_holm) else c.p_holm) for c in comparisons]
-    return sorted(range(len(comparisons)), key=lambda i: ranks[i])[:MAX_ROWS]

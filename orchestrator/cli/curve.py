@@ -72,8 +72,15 @@ def curve(
         return
     lines = (*chosen.series, *chosen.references)
     rows = [_row(chosen, line.name, point) for line in lines for point in line.points]
-    if format.printed is Format.table:
-        rows = [_short(row) for row in rows]
+    if format.printed is Format.table:  # six digits, nothing where there is no number, no columns that the title says
+        rows = [
+            {
+                key: f"{cell:.6g}" if isinstance(cell, float) else "" if cell is None else cell
+                for key, cell in row.items()
+                if key not in ("path", "metric")
+            }
+            for row in rows
+        ]
     print_rows(rows, format.printed, f"{sweep.name}: {chosen.metric} against {chosen.path}", whole=("group",))
     file = settings.figures / file_name(name_of_metric, f"over.{chosen.path}")
     with spinner("Drawing"):
@@ -109,14 +116,6 @@ def _varied(study: "Study", question: "Question", metric: str, over: str | None,
     if result is None:
         raise InputError(f"{question.sweep} has no {metric} of three values of {path} yet; run more of it.")
     return result
-
-
-def _short(row: dict[str, Any]) -> dict[str, Any]:
-    """A row for people: six digits, nothing where there is no number, and no columns that the title says."""
-    texts = {
-        key: f"{cell:.6g}" if isinstance(cell, float) else "" if cell is None else cell for key, cell in row.items()
-    }
-    return {key: text for key, text in texts.items() if key not in ("path", "metric")}
 
 
 def _row(chosen: "Varied", group: str, point: "SeriesPoint") -> dict[str, Any]:

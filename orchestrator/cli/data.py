@@ -92,28 +92,22 @@ def get(
     """Download and unpack a corpus; an interrupted download continues, and finished files stay."""
     import os
 
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
     from orchestrator.environment.places import folder_at
     from orchestrator.environment.settings import read_settings
     from trainables.asr.data import download
 
     read_settings()
     folder = folder_at(to or os.environ.get("PONDERAY_DATA") or "data", "--to")
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     for archive in download.choose(corpus, subset or []):
         if download.is_there(archive, folder):
             out.print(f"{archive.subset} is there already.", markup=False)
             continue
-        _download(archive, folder, source or download.SOURCE)
+        with Progress(*columns, console=err, disable=not sys.stderr.isatty()) as bar:
+            task = bar.add_task(archive.file_name, total=None)
+            for progress in download.download(archive, folder, source or download.SOURCE):
+                bar.update(task, completed=progress.done_bytes, total=progress.total_bytes or None)
         out.print(f"{download.unpack(archive, folder)}", markup=False, soft_wrap=True)
     out.print(f"Use it with PONDERAY_DATA={folder.absolute()}", markup=False, soft_wrap=True)
-
-
-def _download(archive: Any, folder: Path, source: str) -> None:
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from trainables.asr.data import download
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task(archive.file_name, total=None)
-        for progress in download.download(archive, folder, source):
-            bar.update(task, completed=progress.done_bytes, total=progress.total_bytes or None)

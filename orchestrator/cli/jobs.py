@@ -180,7 +180,18 @@ def jobs(address: Address = None, format: OutputFormat = Format.table) -> None:
     """
     everything = _connect(address).jobs()
     own = of_ponderay(everything)
-    rows = [_row(job) for job in own]
+    now_ms = time.time_ns() // 1_000_000
+    rows: list[dict[str, Any]] = [
+        {
+            "job": job.name,
+            "sweep": job.sweep,
+            "state": job.state,
+            "started": datetime.fromtimestamp(job.started_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "duration_s": round(max(0, (job.ended_ms or now_ms) - job.started_ms) / 1000),
+            "message": job.message,
+        }
+        for job in own
+    ]
     if format is not Format.table:
         print_rows(rows, format, title="")
     elif rows:
@@ -334,15 +345,3 @@ def _wait(api: JobLogs, name: str) -> Job:
         state = find_job(api.jobs(), name).state
         raise InputError(f"{name} was asked to stop {limit_s:.0f} s ago, but is still {state}.")
     return job
-
-
-def _row(job: Job) -> dict[str, Any]:
-    ended_ms = job.ended_ms or time.time_ns() // 1_000_000
-    return {
-        "job": job.name,
-        "sweep": job.sweep,
-        "state": job.state,
-        "started": datetime.fromtimestamp(job.started_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "duration_s": round(max(0, ended_ms - job.started_ms) / 1000),
-        "message": job.message,
-    }

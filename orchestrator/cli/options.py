@@ -300,13 +300,6 @@ def ask(
     return study, replace(join_questions(recorded_question(sweep, study, reference), own, parts), shown_note=note)
 
 
-def with_curves(study: "Study", sweep: "Sweep", settings: "Settings") -> "Study":
-    """The study with its curves of validation, by which answers say whether training was long enough."""
-    from orchestrator.tracking.curves import with_validations
-
-    return with_validations(sweep, study, settings)
-
-
 def _parse_resources(resources: list[str] | None) -> dict[str, Any]:
     """Resources by name; `A:B` is the pair of an elastic number."""
     parsed: dict[str, Any] = {}

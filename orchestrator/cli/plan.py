@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -125,8 +125,17 @@ def _calibrate(snapshot: "Snapshot", arguments: list[str], seconds: float) -> No
             _wait(process, journals, seconds)
         finally:
             was_stopped = _stop(process)
-        if not was_stopped:
-            _raise_for(process.returncode, messages)
+        if was_stopped:
+            return
+        messages.seek(0)
+        lines = [line for line in messages.read().split("\n") if line.strip()]
+    code = process.returncode
+    message = lines[-1].removeprefix("ponderay: ") if lines else f"the calibration ended with code {code}"
+    if code == 2:
+        raise InputError(message)
+    # A replicate that failed (1) shows in the plan.
+    if code not in (0, 1) or (code == 1 and lines and lines[0].startswith("Traceback")):
+        raise RefusedError(message)
 
 
 def _wait(process: subprocess.Popen[bytes], journals: list[Path], seconds: float) -> None:
@@ -165,17 +174,6 @@ def _stop(process: subprocess.Popen[bytes]) -> bool:
         process.kill()
         process.wait()
     return True
-
-
-def _raise_for(code: int, messages: IO[str]) -> None:
-    """Raises the error that `train` ended with; a replicate that failed (1) shows in the plan."""
-    messages.seek(0)
-    lines = [line for line in messages.read().split("\n") if line.strip()]
-    message = lines[-1].removeprefix("ponderay: ") if lines else f"the calibration ended with code {code}"
-    if code == 2:
-        raise InputError(message)
-    if code not in (0, 1) or (code == 1 and lines and lines[0].startswith("Traceback")):
-        raise RefusedError(message)
 
 
 def _csv_rows(report: dict[str, Any]) -> list[dict[str, Any]]:
@@ -244,8 +242,14 @@ def _cell(number: str, value: Any) -> str:
 
 
 def _with_unit(number: str, value: float) -> str:
-    if number == "wall_s":
-        return _time(value)
+    if number == "wall_s":  # in two units at most: `3 h 20 min`
+        if value < 60:
+            return f"{value:.0f} s"
+        minutes = round(value / 60)
+        if minutes < 60:
+            return f"{minutes} min"
+        hours = round(minutes / 60)
+        return f"{minutes // 60} h {minutes % 60} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
     if number == "disk_bytes":
         power = next((power for power in range(1, 4) if value < 999.5 * 1000**power), 4)
         return f"{_three_digits(value / 1000**power)} {'kMGT'[power - 1]}B"
@@ -254,14 +258,3 @@ def _with_unit(number: str, value: float) -> str:
 
 def _three_digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"
-
-
-def _time(seconds: float) -> str:
-    """Two units at most: `3 h 20 min`."""
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes} min"
-    hours = round(minutes / 60)
-    return f"{minutes // 60} h {minutes % 60} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"

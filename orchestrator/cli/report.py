@@ -20,7 +20,6 @@ from orchestrator.cli.options import (
     ask,
     find_recorded,
     storing,
-    with_curves,
 )
 from orchestrator.console.printing import Format, OutputFormat
 from orchestrator.console.spinner import spinner
@@ -143,13 +142,14 @@ def _answers(
         from orchestrator.audit.record import with_audit
         from orchestrator.report.answers import answer
         from orchestrator.scheduler.kept_checkpoint import with_items
+        from orchestrator.tracking.curves import with_validations
         from search_spaces.redaction import redacted_text
 
         recorded, question = ask(sweep, settings, where, reference, parts)
         # a report is made to be handed on, and an error may have named a password or a token
         replicates = [replace(r, error=redacted_text(r.error)) if r.error else r for r in recorded.replicates]
         recorded = replace(recorded, replicates=tuple(replicates))
-        study = with_audit(with_items(with_curves(recorded, sweep, settings), settings))
+        study = with_audit(with_items(with_validations(sweep, recorded, settings), settings))
     text = f"Answering: the front of {len(study.conditions):,} conditions under noise, comparisons, published claims"
     with spinner(text):
         return answer(study, question)

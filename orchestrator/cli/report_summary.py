@@ -52,42 +52,34 @@ def show(report: Report, format: Format) -> None:
     if format is Format.json:
         print(json.dumps(_content(report), indent=2, allow_nan=False))
     elif format is Format.csv:
-        print(to_csv(_cells(report)), end="")
+        cells = []  # as the CSV files write them
+        for kind, table in _printed(report):
+            heading, *rows = csv.reader(io.StringIO(table_csv(table), newline=""))
+            for i, row in enumerate(rows, 1):
+                cells += [{"table": kind, "row": i, "column": c, "value": v} for c, v in zip(heading, row, strict=True)]
+        print(to_csv(cells), end="")
     else:
         _show_to_people(report)
 
 
 def _content(report: Report) -> dict[str, Any]:
     bundle = {"path": str(report.bundle), "sha256": report.bundle_sha256} if report.bundle else None
+    importance: dict[str, Any] | None = None
+    if of := report.importance:
+        shares, ranges = (
+            {path: dict(zip(of.objectives, row, strict=True)) for path, row in zip(of.parameters, rows, strict=True)}
+            for rows in (of.shares, of.ranges)
+        )
+        importance = {"trials": of.num_trials, "parameters": shares, "ranges": ranges, "notes": of.notes}
     return {
         "sweep": report.answers.question.sweep,
         "summary": summary_sentences(report.answers),
         "warnings": _warnings(report),
         **{kind: records(table) for kind, table in _printed(report)},
-        "importance": _importance(report.importance),
+        "importance": importance,
         "files": [str(file) for file in report.files],
         "bundle": bundle,
     }
-
-
-def _importance(of: Importance | None) -> dict[str, Any] | None:
-    if of is None:
-        return None
-    shares, ranges = (
-        {path: dict(zip(of.objectives, row, strict=True)) for path, row in zip(of.parameters, rows, strict=True)}
-        for rows in (of.shares, of.ranges)
-    )
-    return {"trials": of.num_trials, "parameters": shares, "ranges": ranges, "notes": of.notes}
-
-
-def _cells(report: Report) -> list[dict[str, Any]]:
-    """Every cell as the CSV files write it."""
-    cells = []
-    for kind, table in _printed(report):
-        heading, *rows = csv.reader(io.StringIO(table_csv(table), newline=""))
-        for i, row in enumerate(rows, 1):
-            cells += [{"table": kind, "row": i, "column": c, "value": v} for c, v in zip(heading, row, strict=True)]
-    return cells
 
 
 def _printed(report: Report) -> list[tuple[str, Table]]:

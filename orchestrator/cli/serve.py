@@ -62,7 +62,13 @@ def serve(
         return
     server = _server(where.path, host, port, artifacts)
     if background:
-        _start_in_background(server)
+        from orchestrator.server.background import start
+
+        serving, is_new = start(server)
+        if not is_new:
+            say("The server already runs with its earlier options; `ponderay serve --stop` ends it.")
+        replace(server, host=serving.host, port=serving.port).describe(out)
+        say("`ponderay serve --stop` ends it; add `--folder` if you gave it.")
         return
     code = server.run(out)
     if code not in (DONE, WRONG_INPUT):
@@ -113,13 +119,3 @@ def _artifacts(given: str | None, folder: Path) -> str:
     if find_spec("boto3") is None:
         raise InputError("Artifacts in a bucket need boto3; `pip install -e '.[cluster]'` in the checkout brings it.")
     return given
-
-
-def _start_in_background(server: "TrackingServer") -> None:
-    from orchestrator.server.background import start
-
-    serving, is_new = start(server)
-    if not is_new:
-        say("The server already runs with its earlier options; `ponderay serve --stop` ends it.")
-    replace(server, host=serving.host, port=serving.port).describe(out)
-    say("`ponderay serve --stop` ends it; add `--folder` if you gave it.")

@@ -1,13 +1,10 @@
 """The command `sources`: what the papers show and say, and what answers it."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from orchestrator.console.printing import Format, OutputFormat, out, print_rows
-
-if TYPE_CHECKING:
-    from search_spaces.sources import SourceRow
 
 
 def sources(
@@ -27,19 +24,21 @@ def sources(
 
     is_table = format is Format.table
     rows = of_place(place) if place else items() if is_table and not every else everything()
-    records = [_for_people(row) if is_table else vars(row) | {"sweeps": " ".join(row.sweeps)} for row in rows]
+    records: list[dict[str, Any]] = []
+    for row in rows:
+        if not is_table:
+            records.append(vars(row) | {"sweeps": " ".join(row.sweeps)})
+            continue
+        answer = row.why or f"{row.command}: {', '.join(row.sweeps)}"
+        records.append(
+            {
+                "source": row.source.partition(" (")[0],
+                "place": row.place,
+                "says": row.says,
+                "claims": row.num_numbers + row.num_statements or "",
+                "answered by": f"nothing: {answer}" if row.why else answer,
+            }
+        )
     print_rows(records, format, "Sources", whole=("place",))
     if is_table and not (place or every):
         out.print("`ponderay sources --all` lists statements too, `ponderay sources PLACE` those of a place.")
-
-
-def _for_people(row: "SourceRow") -> dict[str, Any]:
-    answer = row.why or f"{row.command}: {', '.join(row.sweeps)}"
-    claims = row.num_numbers + row.num_statements
-    return {
-        "source": row.source.partition(" (")[0],
-        "place": row.place,
-        "says": row.says,
-        "claims": claims or "",
-        "answered by": f"nothing: {answer}" if row.why else answer,
-    }

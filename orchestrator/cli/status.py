@@ -37,6 +37,7 @@ def status(
     """
     from orchestrator.environment.settings import read_settings
     from orchestrator.results.config_columns import config_columns
+    from orchestrator.tracking.load import load_holder
 
     if name is None:
         from orchestrator.cli.status_of_all import show_studies
@@ -48,7 +49,9 @@ def status(
     if format is Format.table:
         if shown_note:
             say(shown_note)
-        silent = _silent_driver(study, settings)
+        is_running = any(replicate.state == "running" for replicate in study.replicates)
+        holder = load_holder(study.sweep, settings) if is_running else None
+        silent = holder if holder and holder.is_silent else None  # its last heartbeat is old by its clock
         show(study, sweep.objectives[0], settings, silent)
         _show_left(study, sweep, settings, silent is not None)
         command = shlex.join(["ponderay", "run", name, *(["--smoke"] if smoke else [])])
@@ -69,16 +72,6 @@ def replicate_rows(study: "Study", fields: Sequence[str] = FIELDS) -> list[dict[
     return [{name: getattr(replicate, name) for name in fields} for replicate in study.replicates]
 
 
-def _silent_driver(study: "Study", settings: "Settings") -> "Holder | None":
-    """The driver of what is running, where its last heartbeat is old by its clock; None where there is none such."""
-    from orchestrator.tracking.load import load_holder
-
-    if all(replicate.state != "running" for replicate in study.replicates):
-        return None
-    holder = load_holder(study.sweep, settings)
-    return holder if holder and holder.is_silent else None
-
-
 def show(study: "Study", objective: "Objective", settings: "Settings", silent: "Holder | None" = None) -> None:
     """Prints every replicate, or the conditions where replicates are many, and then what people ask next.
 
@@ -94,7 +87,11 @@ def show(study: "Study", objective: "Objective", settings: "Settings", silent: "
             rows = [row | ({"state": "silent"} if row["state"] == "running" else {}) for row in rows]
         print_rows(rows, Format.table, title=study.sweep, whole=("condition", "state"))
     else:
-        _show_conditions(study, objective)
+        conditions, num_conditions = condition_rows(study, objective), len(study.conditions)
+        print_rows(conditions, Format.table, title=study.sweep, whole=("condition", "last change"))
+        if len(conditions) < num_conditions:
+            shown = f"Shown: the {len(conditions)} of {num_conditions:,} conditions that changed last"
+            say(f"{shown}; --format csv lists every replicate.")
         _show_failures(study)
     _show_versions(study)
     counts = Counter(replicate.state for replicate in study.replicates)
@@ -119,12 +116,14 @@ def condition_rows(study: "Study", objective: "Objective") -> list[dict[str, Any
         counts = Counter(replicate.state for replicate in replicates)
         found = (study.summary(name, one) for one in (metric, objective.metric) if one in known)
         summary = next(filter(None, found), None)
+        duration_s, updated_ms = sum(replicate.duration_s for replicate in replicates), study.updated_ms.get(name)
+        minutes, seconds = divmod(round(duration_s), 60)
         rows.append(
             {"condition": name}
             | {state: counts[state] or "" for state in states}
             | {metric: estimate(summary, decimals([summary])) if summary else ""}
-            | {"time": _clock(sum(replicate.duration_s for replicate in replicates))}
-            | {"last change": _minute(study.updated_ms.get(name))}
+            | {"time": f"{minutes // 60}:{minutes % 60:02}:{seconds:02}" if duration_s else ""}
+            | {"last change": f"{datetime.fromtimestamp(updated_ms / 1000):%Y-%m-%d %H:%M}" if updated_ms else ""}
         )
     return rows
 
@@ -197,16 +196,6 @@ def _show_mirror(study: "Study", command: str) -> None:
     remedy = "its driver still writes them" if is_running else f"`{command}` writes them"
     listed = "; ".join(labels[:MAX_NAMES])
     say(f"MLflow lacks {len(labels):,} of {num_ended:,} replicates that have ended ({listed}{more}); {remedy}.")
-
-
-def _show_conditions(study: "Study", objective: "Objective") -> None:
-    rows, num_conditions = condition_rows(study, objective), len(study.conditions)
-    print_rows(rows, Format.table, title=study.sweep, whole=("condition", "last change"))
-    if len(rows) < num_conditions:
-        say(
-            f"Shown: the {len(rows)} of {num_conditions:,} conditions that changed last; --format csv lists every "
-            "replicate."
-        )
 
 
 def _show_failures(study: "Study") -> None:
@@ -294,13 +283,3 @@ def _show_memory(study: "Study") -> None:
             peaks.append(f"{size:,.0f} MB {what} ({most.condition} seed {most.seed})")
     if peaks:
         say(f"Peak memory: {', '.join(peaks)}")
-
-
-def _clock(duration_s: float) -> str:
-    """Hours:minutes:seconds; nothing where no time was recorded."""
-    minutes, seconds = divmod(round(duration_s), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}" if duration_s else ""
-
-
-def _minute(time_ms: int | None) -> str:
-    return f"{datetime.fromtimestamp(time_ms / 1000):%Y-%m-%d %H:%M}" if time_ms else ""

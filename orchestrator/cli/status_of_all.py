@@ -10,7 +10,6 @@ from trainables.errors import DataWarning, InputError
 
 if TYPE_CHECKING:
     from orchestrator.environment.settings import Settings
-    from orchestrator.tracking.lease_holder import Holder
 
 STATES: Final = ("complete", "running", "stopped", "failed", "pruned")
 
@@ -26,6 +25,10 @@ def show_studies(settings: "Settings", format: Format) -> None:
             continue
         counts = Counter(replicate.state for replicate in study.replicates)
         holder = load_holder(name, settings) if counts["running"] else None
+        run_by = ""
+        if holder and not holder.is_gone:
+            silent = f", silent for {holder.silent_s / 60:.0f} min" if holder.is_silent and holder.silent_s else ""
+            run_by = holder.who + silent
         updated_ms = max(study.updated_ms.values(), default=0)
         row = {
             "study": name,
@@ -33,33 +36,26 @@ def show_studies(settings: "Settings", format: Format) -> None:
             **{state: counts[state] for state in STATES},
             "last change": f"{datetime.fromtimestamp(updated_ms / 1000):%Y-%m-%d %H:%M}" if updated_ms else "",
             "MB": round(sum(replicate.size_bytes for replicate in study.replicates) / 1e6, 1),
-            "run by": _driver(holder),
+            "run by": run_by,
         }
         rows.append((updated_ms, row))
     listed = [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
     if format is not Format.table:
         print_rows(listed, format, "Studies")
     elif listed:
-        print_rows([_readable(row) for row in listed], format, "Studies", whole=("study", "last change"))
+        readable = [
+            {
+                "study": row["study"],
+                "replicates": ", ".join(f"{row[state]:,} {state}" for state in STATES if row[state]),
+                "last change": row["last change"],
+                "MB": row["MB"] or "",  # recorded at the ends of replicates: nothing before the first end
+                "run by": row["run by"],
+            }
+            for row in listed
+        ]
+        print_rows(readable, format, "Studies", whole=("study", "last change"))
     else:
         say("No study is recorded yet; `ponderay run asr.demo --smoke` makes a first one in some minutes.")
-
-
-def _readable(row: dict[str, Any]) -> dict[str, Any]:
-    """A row for people: the states that there are in one column."""
-    states = ", ".join(f"{row[state]:,} {state}" for state in STATES if row[state])
-    # What is recorded at the ends of replicates is nothing before the first end.
-    return {"study": row["study"], "replicates": states, "last change": row["last change"], "MB": row["MB"] or ""} | {
-        "run by": row["run by"]
-    }
-
-
-def _driver(holder: "Holder | None") -> str:
-    """Who runs a study, in words; empty where nobody does."""
-    if holder is None or holder.is_gone:
-        return ""
-    silent = f", silent for {holder.silent_s / 60:.0f} min" if holder.is_silent and holder.silent_s else ""
-    return holder.who + silent
 
 
 def _names(settings: "Settings") -> list[str]:

@@ -24,30 +24,23 @@ def sweeps(
 
     json and csv always list every sweep.
     """
-    from search_spaces.find import installed_sweeps, sweeps_at
+    from search_spaces.find import families, installed_sweeps, others, sweeps_at
 
     if format is Format.table and not (place or every):
-        _show_families()
+        rows = [{"family": f.name, "sweeps": f.num_sweeps, "first try": f.first, "about": f.about} for f in families()]
+        rows += [
+            {"family": other.name, "sweeps": "", "first try": "", "about": _record(other.name, None)["about"]}
+            for other in others()
+        ]
+        print_rows(rows, Format.table, title="Sweeps", whole=("family", "first try"))
+        hint = "`ponderay sweeps FAMILY` lists the sweeps of a family, `ponderay sweeps --all` lists all."
+        out.print(hint, soft_wrap=True)
         return
     rows = [_record(found.name, found.sweep) for found in (sweeps_at(place) if place else installed_sweeps())]
     if not rows:
         rule = "a ponderay.Sweep, or a function that says `-> Sweep`"
         raise InputError(f"{place} declares no sweep: nothing at the top of the module is {rule}.")
     print_rows(rows, format, title="Sweeps", whole=("sweep",))
-
-
-def _show_families() -> None:
-    from search_spaces.find import families, others
-
-    rows = [{"family": f.name, "sweeps": f.num_sweeps, "first try": f.first, "about": f.about} for f in families()]
-    rows += [
-        {"family": other.name, "sweeps": "", "first try": "", "about": _record(other.name, None)["about"]}
-        for other in others()
-    ]
-    print_rows(rows, Format.table, title="Sweeps", whole=("family", "first try"))
-    out.print(
-        "`ponderay sweeps FAMILY` lists the sweeps of a family, `ponderay sweeps --all` lists all.", soft_wrap=True
-    )
 
 
 def _record(name: str, sweep: "Sweep | None") -> dict[str, Any]:

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.cli.options import Smoke, ask, find_recorded, find_with, with_curves
+from orchestrator.cli.options import Smoke, ask, find_recorded, find_with
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat, err, harmless, out, print_rows, to_csv
 from orchestrator.console.spinner import spinner
@@ -161,11 +161,12 @@ def _hold_against_claims(name: str, smoke: bool, format: Format, published: bool
     from orchestrator.report.answers import compared
     from orchestrator.report.claim_table import claim_table
     from orchestrator.report.table import for_programs
+    from orchestrator.tracking.curves import with_validations
 
     settings, sweep = read_settings(), find_recorded(name, smoke)
     with spinner(f"Reading {sweep.name}"):
         study, question = ask(sweep, settings, None, None)
-        study = with_curves(study, sweep, settings)
+        study = with_validations(sweep, study, settings)
         points = front(study, question.objectives)
         verdicts = judge(study, question, [comparison.p for comparison in compared(points, question)])
     table = claim_table(sweep.name, verdicts)

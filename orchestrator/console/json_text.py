@@ -11,14 +11,12 @@ def json_text(content: Mapping[str, Any] | Sequence[Any]) -> str:
     `json.dumps` with an indent is written in Python: for ten thousand records it takes ten times as long.
     """
     if isinstance(content, Mapping):
-        lines = [f"  {json.dumps(name)}: {_member(value)}" for name, value in content.items()]
+        lines = []
+        for name, value in content.items():
+            has_records = isinstance(value, list | tuple) and value and isinstance(value[0], Mapping)
+            lines.append(f"  {json.dumps(name)}: {_records(value, '  ') if has_records else _line(value)}")
         return "{\n" + ",\n".join(lines) + "\n}"
     return _records(content, "")
-
-
-def _member(value: Any) -> str:
-    has_records = isinstance(value, list | tuple) and value and isinstance(value[0], Mapping)
-    return _records(value, "  ") if has_records else _line(value)
 
 
 def _records(records: Sequence[Any], margin: str) -> str:

@@ -100,7 +100,17 @@ def _held(
     among = [a, *(point for point in points if point.evaluation in evaluations and point.name != a.name)]
     values, sign = SeedValues.of([_first_two(point) for point in among], objectives), signs(objectives)
     line = _line(values.means[1:], values.means[0, 1])
-    better = _share_better(values, num_draws, seed) if math.isfinite(line) else math.nan
+    better, sizes = math.nan, [int(n) for n in values.sizes]
+    if math.isfinite(line):
+        is_exact = num_distinct(sizes) <= num_draws
+        num_better = without = total = 0.0
+        for weight, counts in every_resample(sizes) if is_exact else random_resamples(sizes, num_draws, seed):
+            rows = values.resampled(counts)
+            drawn = _line(rows[1:], rows[0, 1])
+            without += weight * math.isinf(drawn)
+            num_better += weight * (drawn < math.inf and drawn - rows[0, 0] > RESOLUTION * abs(drawn))
+            total += weight
+        better = num_better / (total - without) if 2 * without <= total else math.nan
     line = float(scale.times(np.asarray(line * sign[0]), values.powers[0]))
     return replace(_without_line(a, b, objectives), line=line, better=better, num_others=len(among) - 1)
 
@@ -125,16 +135,3 @@ def _line(rows: Floats, cost: float) -> float:
     kept = rows[is_minimal(rows)]
     kept = kept[np.argsort(kept[:, 1], kind="stable")]
     return scale.between(cost, kept[:, 1].tolist(), kept[:, 0].tolist(), left=math.inf, right=None)
-
-
-def _share_better(values: SeedValues, num_draws: int, seed: int) -> float:
-    sizes = [int(n) for n in values.sizes]
-    is_exact = num_distinct(sizes) <= num_draws
-    better = without = total = 0.0
-    for weight, counts in every_resample(sizes) if is_exact else random_resamples(sizes, num_draws, seed):
-        rows = values.resampled(counts)
-        line = _line(rows[1:], rows[0, 1])
-        without += weight * math.isinf(line)
-        better += weight * (line < math.inf and line - rows[0, 0] > RESOLUTION * abs(line))
-        total += weight
-    return better / (total - without) if 2 * without <= total else math.nan

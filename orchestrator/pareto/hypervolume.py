@@ -72,7 +72,13 @@ def _interval(total: float, values: SeedValues, reference: Floats) -> Interval:
     if values.sizes.max() < 2:
         return NONE
     whole, found = np.asarray(total), []
-    for group in _that_matter(values):
+    best = values.means - values.jackknife_reach()
+    front = np.flatnonzero(is_minimal(places(values.means, values.magnitudes)))
+    for group in np.flatnonzero(values.sizes > 1).tolist():
+        others = values.means[front[values.groups[front] != group]]
+        is_behind = (others[:, None] <= best[values.groups == group]).all(axis=2).any(axis=0)
+        if is_behind.all():
+            continue  # without any of its seeds the front stays as it is
         left = [_up_to(reference, values.without(group, seed)) for seed in range(int(values.sizes[group]))]
         found.append(student.of_jackknife(whole, np.array(left)))
     if not found:
@@ -80,17 +86,3 @@ def _interval(total: float, values: SeedValues, reference: Floats) -> Interval:
     corrected = whole + sum(one.value - whole for one in found)
     low, high = of_estimates(functools.reduce(lambda a, b: student.combine(corrected, a, b), found), 0.95)
     return Interval(max(low, 0.0), max(high, 0.0))
-
-
-def _that_matter(values: SeedValues) -> list[int]:
-    """Groups of two or more seeds without one of which the front may be another; the others leave it as it is."""
-    best = values.means - values.jackknife_reach()
-    front = np.flatnonzero(is_minimal(places(values.means, values.magnitudes)))
-    found = []
-    for group in np.flatnonzero(values.sizes > 1).tolist():
-        others = values.means[front[values.groups[front] != group]]
-        of_group = best[values.groups == group]
-        is_behind = (others[:, None] <= of_group).all(axis=2).any(axis=0)
-        if not is_behind.all():
-            found.append(group)
-    return found

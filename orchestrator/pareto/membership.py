@@ -98,22 +98,23 @@ def uncertain_front(
         return UncertainFront((), (), None, 0, is_exact=True, is_paired=True)
     values = SeedValues.of(points, objectives)
     sign = scale.times(signs(objectives), values.powers)
-    rivals = _rivals(points, reference)
+    own: dict[str, int] = {}  # the place of the reference's point under each of its evaluations
+    for i, point in enumerate(points):
+        if point.condition == reference:
+            own.setdefault(point.evaluation, i)
+    rivals = np.array([own[counterpart(point.evaluation, own)] for point in points], np.intp) if own else None
     tally = _tally(values, rivals, num_draws, seed)
     is_paired = len(values.sizes) == 1
     # Only where all points have the same seeds is there a front under each seed.
     by_seed = [rows[is_minimal(places(rows, values.magnitudes))] for rows in values.by_seed()] if is_paired else []
     levels = [k / len(by_seed) for k in range(1, len(by_seed) + 1)]
     memberships = tuple(
-        Membership(float(share), float(dominates), _standing(point.is_front, share), own)
-        for point, share, dominates, own in zip(
+        Membership(float(share), float(dominates), _standing(point.is_front, share), intervals)
+        for point, share, dominates, intervals in zip(
             points, tally.on_front, tally.dominates, _intervals(points), strict=True
         )
     )
     size = volume(points, objectives)
-    sizes = (size.value, *size.reference, *size.interval) if size else ()
-    infinite = _infinite_notes(points, [one.intervals for one in memberships], sizes)
-    is_close = size is not None and any(one.standing.endswith("within noise") for one in memberships)
     return UncertainFront(
         points=points,
         memberships=memberships,
@@ -122,7 +123,7 @@ def uncertain_front(
         is_exact=tally.is_exact,
         is_paired=is_paired,
         reference=points[int(rivals.min())].name if rivals is not None else "",
-        notes=(*_notes(study, points, objectives, reference), *infinite, *((CLOSE,) if is_close else ())),
+        notes=_notes(study, points, objectives, reference, memberships, size),
         attainment=surfaces(tally.fronts, tally.weights, LEVELS, sign),
         seed_attainment=surfaces(by_seed, [1.0] * len(by_seed), levels, sign) if is_paired else (),
     )
@@ -137,17 +138,6 @@ class _Tally:
     fronts: list[Floats]
     weights: list[float]
     is_exact: bool
-
-
-def _rivals(points: Sequence[Point], reference: str | None) -> Indices | None:
-    """The place of the reference's point that each point is held against (`counterpart`); None without a reference."""
-    places: dict[str, int] = {}
-    for i, point in enumerate(points):
-        if point.condition == reference:
-            places.setdefault(point.evaluation, i)
-    if not places:
-        return None
-    return np.array([places[counterpart(point.evaluation, places)] for point in points], np.intp)
 
 
 def _tally(values: SeedValues, rivals: Indices | None, num_draws: int, seed: int) -> _Tally:
@@ -196,9 +186,17 @@ def _intervals(points: Sequence[Point]) -> list[tuple[Interval, ...]]:
 
 
 def _notes(
-    study: Study, points: Sequence[Point], objectives: Sequence[Objective], reference: str | None
+    study: Study,
+    points: Sequence[Point],
+    objectives: Sequence[Objective],
+    reference: str | None,
+    memberships: Sequence[Membership],
+    size: Volume | None,
 ) -> tuple[str, ...]:
-    """Sentences on missing values, one seed, few seeds, no spread, unequal seeds and a reference that is not there."""
+    """Sentences on missing values, one seed, few seeds, no spread, unequal seeds and a reference that is not there.
+
+    Then on a spread, an interval's end or a hypervolume larger than any number, and on points within noise.
+    """
     found = []
     num_complete = Counter(replicate.condition for replicate in study.replicates if replicate.state == "complete")
     pairs = [(point.name, len(point.seeds), num_complete[point.condition]) for point in points]
@@ -228,19 +226,19 @@ def _notes(
         found.append(
             f"The reference {reference} is not shown: none of its replicates has these metrics, or --where hides it."
         )
+    infinite = []
+    for point, sure in zip(points, memberships, strict=True):
+        ends = (end for interval in sure.intervals for end in interval)
+        if any(map(math.isinf, (*(summary.std for summary in point.summaries), *ends))):
+            infinite.append(point)
+    beyond = [_listed(infinite, points)] if infinite else []
+    if size and any(map(math.isinf, (size.value, *size.reference, *size.interval))):
+        beyond.append("the hypervolume")
+    if beyond:
+        found.append(f"Beyond 1.8e308, the largest number, and so infinite: {' and '.join(beyond)}.")
+    if size and any(one.standing.endswith("within noise") for one in memberships):
+        found.append(CLOSE)
     return tuple(found)
-
-
-def _infinite_notes(
-    points: Sequence[Point], intervals: Sequence[Sequence[Interval]], sizes: Sequence[float]
-) -> tuple[str, ...]:
-    """A sentence where a spread, an interval's end or one of `sizes`, of the hypervolume, is larger than any number."""
-    spreads = ([summary.std for summary in point.summaries] for point in points)
-    ends = ([end for interval in own for end in interval] for own in intervals)
-    infinite = [p for p, stds, own in zip(points, spreads, ends, strict=True) if any(map(math.isinf, (*stds, *own)))]
-    listed = [_listed(infinite, points)] if infinite else []
-    listed += ["the hypervolume"] if any(map(math.isinf, sizes)) else []
-    return (f"Beyond 1.8e308, the largest number, and so infinite: {' and '.join(listed)}.",) if listed else ()
 
 
 def _listed(chosen: Sequence[Point], points: Sequence[Point]) -> str:

@@ -35,19 +35,15 @@ def num_distinct(sizes: Sequence[int]) -> int:
 
 def every_resample(sizes: Sequence[int]) -> Iterator[Resample]:
     """Each different resample, weighted by how many orders make it."""
-    multisets = {n: _multisets(n, max(sizes)) for n in set(sizes)}  # groups of one size share theirs
+    width = max(sizes)
+    multisets: dict[int, list[Resample]] = {n: [] for n in sizes}  # groups of one size share theirs
+    for n, resamples in multisets.items():
+        for drawn in itertools.combinations_with_replacement(range(n), n):
+            counts = np.bincount(drawn, minlength=width)
+            orders = math.factorial(n) // math.prod(math.factorial(int(count)) for count in counts)
+            resamples.append(Resample(float(orders), counts[None]))
     for chosen in itertools.product(*(multisets[n] for n in sizes)):
         yield Resample(math.prod(one.weight for one in chosen), np.concatenate([one.counts for one in chosen]))
-
-
-def _multisets(n: int, width: int) -> list[Resample]:
-    """The resamples of one group of n seeds, with counts of `width` columns."""
-    found = []
-    for drawn in itertools.combinations_with_replacement(range(n), n):
-        counts = np.bincount(drawn, minlength=width)
-        orders = math.factorial(n) // math.prod(math.factorial(int(count)) for count in counts)
-        found.append(Resample(float(orders), counts[None]))
-    return found
 
 
 def random_resamples(sizes: Sequence[int], number: int, seed: int) -> Iterator[Resample]:

@@ -2,7 +2,7 @@
 
 import difflib
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from orchestrator.results.question import Question
 from orchestrator.results.study import Replicate, Study
@@ -47,22 +47,31 @@ def obstacle(claim: Claim, study: Study, question: Question) -> str:
     """Why the study is not comparable with what was published, as a sentence; empty where it is."""
     conditions = list(dict.fromkeys(name for place in claim.places for name in place.conditions))
     named = {name: recorded_name(name, question) for name in conditions}
-    found = [
-        *_differences(claim.setting, [question.configs[given] for given in named.values() if given]),
-        *(_missing(name, question) for name, given in named.items() if not given),
-        *_overrides(claim.setting, [given for given in named.values() if given], question),
-    ]
+    recorded = [given for given in named.values() if given]
+    found = list(_differences(claim.setting, [question.configs[given] for given in recorded]))
+    for name in (name for name, given in named.items() if not given):
+        if several := question.names_of(name):
+            there = f"{name!r} is there with several settings, {' and '.join(several)}"
+            found.append(f"{there}; `ponderay report SWEEP --where PATH=VALUE` shows one")
+        else:
+            found.append(f"there is no condition {name!r}")
+    # Settings that the sweep was given by hand, and that are neither required nor free.
+    allowed = {*claim.setting.requires, *claim.setting.any_of, *claim.setting.free}
+    changes = dict.fromkeys(change for given in recorded for change in question.settings.get(given, {}).items())
+    found += [f"it was run with {path}={text}" for path, text in changes if path not in allowed]
     if found:
         others = f" (differences in all: {len(found)})" if len(found) > 1 else ""
         origin = claim.published.origin if isinstance(claim, NumberClaim) else "published"
         return f"{origin.capitalize()} {claim.setting.title}; here {found[0]}{others}."
     if isinstance(claim, NumberClaim) and claim.bar:
         return sentence(claim.bar)
-    return (
-        _missing_fact(claim.setting, study, question)
-        or _unknown_column(claim, study, question)
-        or _too_far_apart(claim, study, question)
-    )
+    if lack := _missing_fact(claim.setting, study, question) or _unknown_column(claim, study, question):
+        return lack
+    numbers = [value for place in claim.places for value in values(place, study, question).values()]
+    if not numbers or math.isfinite(max(numbers) - min(numbers)):
+        return ""
+    ends = f"{min(numbers):.3g} to {max(numbers):.3g}"
+    return f"Numbers from {ends} have no difference below 1.8e308, the largest number."
 
 
 def _differences(setting: Setting, configs: list[Mapping[str, str]]) -> Iterator[str]:
@@ -71,15 +80,6 @@ def _differences(setting: Setting, configs: list[Mapping[str, str]]) -> Iterator
         for other in dict.fromkeys(config.get(path, "") for config in configs):
             if not any(is_same(other, one) for one in allowed):
                 yield f"{path} is {other}, not {wanted}" if other else f"there is no {path}, which is {wanted} there"
-
-
-def _overrides(setting: Setting, named: Iterable[str], question: Question) -> Iterator[str]:
-    """Settings that the sweep was given by hand, and that are neither required nor free."""
-    allowed = {*setting.requires, *setting.any_of, *setting.free}
-    changes = dict.fromkeys(change for name in named for change in question.settings.get(name, {}).items())
-    for path, text in changes:
-        if path not in allowed:
-            yield f"it was run with {path}={text}"
 
 
 def _missing_fact(setting: Setting, study: Study, question: Question) -> str:
@@ -110,14 +110,6 @@ def _unknown_column(claim: Claim, study: Study, question: Question) -> str:
     return ""
 
 
-def _too_far_apart(claim: Claim, study: Study, question: Question) -> str:
-    """What is said where a difference of the claim's numbers is beyond float64."""
-    found = [value for place in claim.places for value in values(place, study, question).values()]
-    if not found or math.isfinite(max(found) - min(found)):
-        return ""
-    return f"Numbers from {min(found):.3g} to {max(found):.3g} have no difference below 1.8e308, the largest number."
-
-
 def _complete(study: Study, place: Place, question: Question) -> Iterator[Replicate]:
     """The complete replicates of the condition that a place names, recorded or not."""
     condition = recorded_name(place.condition, question) or place.condition
@@ -129,10 +121,3 @@ def recorded_name(condition: str, question: Question) -> str | None:
     """The only name that a shipped condition has in the question, plain or with settings; None if none or several."""
     found = question.names_of(condition)
     return found[0] if len(found) == 1 else None
-
-
-def _missing(condition: str, question: Question) -> str:
-    if found := question.names_of(condition):
-        several = f"{condition!r} is there with several settings, {' and '.join(found)}"
-        return f"{several}; `ponderay report SWEEP --where PATH=VALUE` shows one"
-    return f"there is no condition {condition!r}"

@@ -1,7 +1,7 @@
 """Published means held against each other by their printed spreads: would the source's own numbers show it?"""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.statistics.equivalence import Difference
@@ -46,28 +46,22 @@ def printed_pairs(claims: Sequence[Claim]) -> tuple[PrintedPair, ...]:
     sides = [[(n.published.mean, n.published.sample_std, n.published.n or 0) for n in pair] for pair in pairs]
     differences = [Difference.of_published(*pair) for pair in sides]
     p_values = [one.p() for one in differences]
-    statements = list(_statements(claims))
+    said: dict[frozenset[tuple[str, str, str]], str] = {}
+    for one in claims:  # statements on two means, also those that are parts of a claim
+        if isinstance(one, StatementClaim | JointClaim):
+            parts = one.parts if isinstance(one, JointClaim) else (one,)
+            compared = [(p.left, p.right) for p in parts if p.of == "mean" and isinstance(p.right, Place)]
+        elif isinstance(one, FrontClaim):
+            compared = [pair for row in one.others for pair in zip(one.point, row, strict=True)]
+        else:
+            continue
+        for left, right in compared:
+            said.setdefault(frozenset((_key(left), _key(right))), one.text)
     found = [
-        PrintedPair(a, b, difference, p, adjusted, _said(a, b, statements))
+        PrintedPair(a, b, difference, p, adjusted, said.get(frozenset((_key(a.place), _key(b.place))), ""))
         for (a, b), difference, p, adjusted in zip(pairs, differences, p_values, holm(p_values), strict=True)
     ]
     return tuple(sorted(found, key=lambda one: not one.said))
-
-
-def _statements(claims: Sequence[Claim]) -> Iterator[tuple[str, Place, Place]]:
-    """The comparisons of means, also those that are parts of a claim."""
-    for one in claims:
-        if isinstance(one, StatementClaim | JointClaim):
-            for part in one.parts if isinstance(one, JointClaim) else (one,):
-                if part.of == "mean" and isinstance(part.right, Place):
-                    yield one.text, part.left, part.right
-        if isinstance(one, FrontClaim):
-            yield from ((one.text, a, b) for row in one.others for a, b in zip(one.point, row, strict=True))
-
-
-def _said(a: NumberClaim, b: NumberClaim, statements: Sequence[tuple[str, Place, Place]]) -> str:
-    wanted = {_key(a.place), _key(b.place)}
-    return next((text for text, left, right in statements if {_key(left), _key(right)} == wanted), "")
 
 
 def _key(place: Place) -> tuple[str, str, str]:

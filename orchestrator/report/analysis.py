@@ -48,33 +48,27 @@ class Question:
         Raises:
             InputError: if there is no such analysis or option, or an option is given more often than it may be.
         """
-        found = _analyses(sweep)
+        found = load(sweep.trainable).analyses
+        if not found:
+            raise InputError(
+                f"{sweep.trainable}, the trainable of {sweep.name}, has no analyses; give it a mapping `analyses` from "
+                "names to `trainables.analysis.Analysis`."
+            )
         chosen = name or next(iter(found))
         if chosen not in found:
             listed = " ".join(f"{one}: {analysis.about}" for one, analysis in found.items())
             raise InputError(f"{sweep.trainable} has no analysis {chosen!r}; it has {listed}")
-        return cls(chosen, found[chosen], _options(chosen, found[chosen], given))
-
-
-def _analyses(sweep: Sweep) -> Mapping[str, Analysis]:
-    found = load(sweep.trainable).analyses
-    if not found:
-        raise InputError(
-            f"{sweep.trainable}, the trainable of {sweep.name}, has no analyses; give it a mapping `analyses` from "
-            "names to `trainables.analysis.Analysis`."
-        )
-    return found
-
-
-def _options(name: str, analysis: Analysis, given: Mapping[str, tuple[str, ...]]) -> Options:
-    for option, texts in given.items():
-        if option not in analysis.options:
-            known = "; ".join(f"{one}: {meaning}" for one, meaning in analysis.options.items())
-            has = f"the options are {known}" if known else "it has none"
-            raise InputError(f"The analysis {name!r} has no option {option!r}; {has}.")
-        if len(texts) > 1 and option not in analysis.repeatable:
-            raise InputError(f"The option {option!r} of {name!r} must be given once, but got {' and '.join(texts)}.")
-    return {option: texts if option in analysis.repeatable else texts[0] for option, texts in given.items()}
+        analysis = found[chosen]
+        for option, texts in given.items():
+            if option not in analysis.options:
+                known = "; ".join(f"{one}: {meaning}" for one, meaning in analysis.options.items())
+                has = f"the options are {known}" if known else "it has none"
+                raise InputError(f"The analysis {chosen!r} has no option {option!r}; {has}.")
+            if len(texts) > 1 and option not in analysis.repeatable:
+                rule = f"The option {option!r} of {chosen!r} must be given once"
+                raise InputError(f"{rule}, but got {' and '.join(texts)}.")
+        options = {option: texts if option in analysis.repeatable else texts[0] for option, texts in given.items()}
+        return cls(chosen, analysis, options)
 
 
 def answer(

@@ -78,7 +78,10 @@ def _row(verdict: Verdict) -> tuple[Cell, ...]:
 
 
 def _printed(found: tuple[Verdict, ...]) -> tuple[Column, ...]:
-    digits = [_decimals(verdict) for verdict in found]
+    digits = []  # as published, or by our spread where that needs more or nothing is published
+    for v in found:
+        ours = decimals([v.ours]) if v.ours else 0
+        digits.append(max(ours, published_decimals(v.claim.published)) if isinstance(v.claim, NumberClaim) else ours)
     pairs = list(zip(found, digits, strict=True))
     needed = (f"{v.seeds_needed:,}" if v.seeds_needed else "" for v in found)
     return (
@@ -94,15 +97,6 @@ def _printed(found: tuple[Verdict, ...]) -> tuple[Column, ...]:
         Column("seeds still needed", tuple(needed), "seeds_needed"),
         Column("source", tuple(v.claim.source.text for v in found), "paper", False),
     )
-
-
-def _decimals(verdict: Verdict) -> int:
-    """Digits after the point: as published, or by our spread where that needs more or nothing is published."""
-    claim = verdict.claim
-    ours = decimals([verdict.ours]) if verdict.ours else 0
-    if not isinstance(claim, NumberClaim):
-        return ours
-    return max(ours, published_decimals(claim.published))
 
 
 def published_decimals(published: Published) -> int:

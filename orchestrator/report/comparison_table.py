@@ -33,24 +33,23 @@ def comparison_table(answers: Answers) -> Table:
     found = answers.comparisons
     warnings = tuple(dict.fromkeys(warning for comparison in found for warning in comparison.warnings))
     against = f" against {found[0].b}" if len({comparison.b for comparison in found}) == 1 else ""
+    rows: list[tuple[Cell, ...]] = []
+    for c in found:
+        a, b = c.summary_a, c.summary_b
+        means = (a.mean, a.std, a.n, b.mean, b.std, b.n)
+        difference = (c.is_paired, c.difference, *c.interval, c.is_certain)
+        tests = (c.welch_p, c.permutation_p, c.least_p, c.p, c.p_holm, c.answer)
+        effects = (c.effect, c.epsilon, c.improvement, c.shown, c.seeds_needed, c.can_decide)
+        rows.append((c.a, c.b, c.metric, *means, *difference, *tests, *effects, "; ".join(c.warnings)))
     return Table(
         name=f"{answers.question.sweep}.comparisons",
         title=f"{answers.question.sweep}: comparisons{against}",
         columns=_COLUMNS,
-        rows=tuple(_row(comparison) for comparison in found),
+        rows=tuple(rows),
         printed=_printed(answers, warnings, has_rivals=not against),
         marked=frozenset(i for i, comparison in enumerate(found) if comparison.answer in ("better", "worse")),
         notes=_notes(answers, warnings),
     )
-
-
-def _row(found: Comparison) -> tuple[Cell, ...]:
-    a, b = found.summary_a, found.summary_b
-    means = (a.mean, a.std, a.n, b.mean, b.std, b.n)
-    tests = (found.welch_p, found.permutation_p, found.least_p, found.p, found.p_holm, found.answer)
-    effects = (found.effect, found.epsilon, found.improvement, found.shown, found.seeds_needed, found.can_decide)
-    difference = (found.is_paired, found.difference, *found.interval, found.is_certain)
-    return (found.a, found.b, found.metric, *means, *difference, *tests, *effects, "; ".join(found.warnings))
 
 
 def _printed(answers: Answers, warnings: Sequence[str], has_rivals: bool) -> tuple[Column, ...]:

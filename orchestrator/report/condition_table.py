@@ -11,7 +11,7 @@ from orchestrator.report.training_table import marked, training_sentences
 from orchestrator.results.config_columns import config_columns
 from orchestrator.results.points import Point
 from orchestrator.statistics.correlation import over_seeds
-from orchestrator.statistics.summary import NONE, Interval, Summary
+from orchestrator.statistics.summary import NONE
 from search_spaces.sweep import Objective
 
 MOST_FAILED: Final = 6
@@ -85,11 +85,14 @@ def _printed(answers: Answers, missing: Sequence[str]) -> tuple[Column, ...]:
         )
     ]
     for i, objective in enumerate(front_objectives(answers)):
-        columns += _objective_columns(
-            objective,
-            [*(point.summaries[i] for point in front.points), *[None] * num_missing],
-            [*(sure.intervals[i] for sure in front.memberships), *[NONE] * num_missing],
-        )
+        summaries = [point.summaries[i] for point in front.points]
+        intervals = [*(sure.intervals[i] for sure in front.memberships), *[NONE] * num_missing]
+        metric, digits = objective.metric, decimals(summaries)
+        means = tuple(estimate(summary, digits) for summary in summaries)
+        columns.append(Column(f"{metric} ({objective.direction[:3]})", means + blank, f"{metric}_mean"))
+        if not all(math.isnan(interval.low) for interval in intervals):
+            texts = tuple(between(interval, digits) for interval in intervals)
+            columns.append(Column(INTERVAL, texts, f"{metric}_low"))
     columns.append(Column("n", (*(str(_n(point)) for point in front.points), *["0"] * num_missing), "n"))
     chances = tuple(probability(sure.on_front) for sure in front.memberships)
     columns.append(Column("P(front)", chances + blank, "p_on_front"))
@@ -98,19 +101,6 @@ def _printed(answers: Answers, missing: Sequence[str]) -> tuple[Column, ...]:
         columns.append(Column("P(dominates reference)", chances + blank, "p_dominates_reference"))
     standings = (*(sure.standing for sure in front.memberships), *[NO_VALUE] * num_missing)
     return (*columns, Column("standing", standings, "standing", False))
-
-
-def _objective_columns(
-    objective: Objective, summaries: Sequence[Summary | None], intervals: Sequence[Interval]
-) -> tuple[Column, ...]:
-    """Mean ± standard deviation, and the interval where some condition has one."""
-    metric, digits = objective.metric, decimals(summary for summary in summaries if summary)
-    heading = f"{metric} ({objective.direction[:3]})"
-    means = Column(heading, tuple(estimate(summary, digits) for summary in summaries), f"{metric}_mean")
-    if all(math.isnan(interval.low) for interval in intervals):
-        return (means,)
-    texts = tuple(between(interval, digits) for interval in intervals)
-    return means, Column(INTERVAL, texts, f"{metric}_low")
 
 
 def _notes(answers: Answers) -> tuple[str, ...]:
@@ -129,18 +119,13 @@ def _notes(answers: Answers) -> tuple[str, ...]:
     if failed := [f"{one.condition} seed {one.seed}" for one in answers.study.replicates if one.state == "failed"]:
         more = f" and {len(failed) - MOST_FAILED:,} more" if len(failed) > MOST_FAILED else ""
         notes.append(f"Failed, and not counted: {', '.join(failed[:MOST_FAILED])}{more}.")
-    notes += _correlation(answers)
+    # Whether seeds make conditions go up and down together in the first objective, which pairing would use.
+    first = next(iter(front.points), None)
+    alike = [p for p in front.points if first and (p.evaluation, p.seeds) == (first.evaluation, first.seeds)]
+    if found := over_seeds([point.values[0] for point in alike]):
+        low, high, median = (fixed(value, 2) for value in (found.low, found.high, found.median))
+        pairs = f"median {median}, {low} to {high} over {found.num_pairs:,} pairs" if found.num_pairs > 1 else median
+        pairing = "Seeds are paired" if answers.question.test == "paired_permutation" else "Seeds are not paired"
+        metric = front_objectives(answers)[0].metric
+        notes.append(f"{pairing}; correlation over seeds between conditions in {metric}: {pairs}.")
     return (*notes, *training_sentences(answers.study, [point.name for point in front.points]), *front.notes)
-
-
-def _correlation(answers: Answers) -> list[str]:
-    """Whether seeds make conditions go up and down together in the first objective, which pairing would use."""
-    first = next(iter(answers.front.points), None)
-    alike = [p for p in answers.front.points if first and (p.evaluation, p.seeds) == (first.evaluation, first.seeds)]
-    found = over_seeds([point.values[0] for point in alike])
-    if found is None:
-        return []
-    low, high, median = (fixed(value, 2) for value in (found.low, found.high, found.median))
-    pairs = f"median {median}, {low} to {high} over {found.num_pairs:,} pairs" if found.num_pairs > 1 else median
-    pairing = "Seeds are paired" if answers.question.test == "paired_permutation" else "Seeds are not paired"
-    return [f"{pairing}; correlation over seeds between conditions in {front_objectives(answers)[0].metric}: {pairs}."]

@@ -57,19 +57,14 @@ def page_table(table: Table, id: str, shown: Sequence[int] | None = None) -> Pag
     for i in numbers:
         texts = [column.texts[i] for column in columns]
         cells = (PageCell(text, _key(table.rows[i][key], text)) for text, key in zip(texts, keys, strict=True))
-        rows.append(PageRow(i, i in table.marked, tuple(cells), _label(headings, texts)))
+        words = [texts[0]]  # the row's name, then a line for each cell; an interval stands behind its mean
+        for heading, text in zip(headings[1:], texts[1:], strict=True):
+            if text and heading == INTERVAL:
+                words[-1] += f" ({text})"
+            elif text:
+                words.append(f"{heading}: {text}")
+        rows.append(PageRow(i, i in table.marked, tuple(cells), "\n".join(words)))
     return PageTable(id, f"{table.name}.csv", table.title, columns, tuple(rows), len(table.rows), table.notes)
-
-
-def _label(headings: Sequence[str], texts: Sequence[str]) -> str:
-    """A row in words: its name, then a line for each cell; an interval stands behind its mean."""
-    lines = [texts[0]]
-    for heading, text in zip(headings[1:], texts[1:], strict=True):
-        if text and heading == INTERVAL:
-            lines[-1] += f" ({text})"
-        elif text:
-            lines.append(f"{heading}: {text}")
-    return "\n".join(lines)
 
 
 def _key(cell: Cell, text: str) -> str:

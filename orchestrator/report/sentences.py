@@ -15,7 +15,7 @@ from orchestrator.report.condition_table import front_objectives, missing_condit
 from orchestrator.report.front_table import volume_sentences
 from orchestrator.report.numerals import p_value, probability, signed
 from orchestrator.report.training_table import training_sentences
-from orchestrator.results.comparison import Comparison, is_not_worse
+from orchestrator.results.comparison import is_not_worse
 from orchestrator.results.points import Point
 from orchestrator.results.provenance import StudyProvenance
 from orchestrator.results.question import Question
@@ -46,13 +46,22 @@ def warning_sentences(answers: Answers, provenance: StudyProvenance) -> tuple[st
     points = answers.front.points if answers.study.validations.curves else ()
     improving = training_sentences(answers.study, [point.name for point in points]) if points else ()
     audit = audit_sentences(answers.study)
+    metrics: dict[str, list[str]] = {}
+    for comparison in answers.comparisons:
+        for warning in comparison.warnings:
+            metrics.setdefault(warning, []).append(comparison.metric)
+    doubts = (
+        f"{warning[:1].upper()}{warning[1:].rstrip('.')} ({counted(len(warned), 'comparison')} of "
+        f"{listed(list(dict.fromkeys(warned)))})."
+        for warning, warned in metrics.items()
+    )
     found = (
         *audit,
         *_gaps(answers),
         *improving,
         *_mixtures(answers, provenance),
         *answers.front.notes,
-        *_doubts(answers),
+        *doubts,
     )
     return tuple(dict.fromkeys(sentence for sentence in found if sentence))
 
@@ -124,7 +133,13 @@ def _comparisons(answers: Answers) -> list[str]:
     for metric in dict.fromkeys(comparison.metric for comparison in found):
         group = [comparison for comparison in found if comparison.metric == metric]
         others = listed(list(dict.fromkeys(comparison.b for comparison in group)))
-        parts = [_differing([c for c in group if c.answer == answer], answer) for answer in ("better", "worse")]
+        parts = []
+        for answer in ("better", "worse"):
+            differing = sorted((c for c in group if c.answer == answer), key=lambda c: abs(c.difference), reverse=True)
+            digits = difference_decimals(differing)
+            sure = ["certain" if c.is_certain else _equation("p", p_value(c.p_holm)) for c in differing]
+            texts = [f"{c.a} ({signed(c.difference, digits)}, {by})" for c, by in zip(differing, sure, strict=True)]
+            parts.append(f"{answer}: {listed(texts, MAX_COMPARED)}" if texts else "")
         as_good = [comparison.a for comparison in group if is_not_worse(comparison, question)]
         parts.append(f"not worse by {question.non_inferiority:g}: {listed(as_good, MAX_COMPARED)}" if as_good else "")
         equal = [comparison.a for comparison in group if comparison.answer == "equal"]
@@ -133,14 +148,6 @@ def _comparisons(answers: Answers) -> list[str]:
         parts.append(f"not shown to differ: {listed(undecided, MAX_COMPARED)}" if undecided else "")
         sentences.append(f"In {metric}, against {others}: {'; '.join(filter(None, parts))}.")
     return sentences
-
-
-def _differing(found: Sequence[Comparison], answer: str) -> str:
-    digits = difference_decimals(found)
-    ordered = sorted(found, key=lambda c: abs(c.difference), reverse=True)
-    sure = ["certain" if c.is_certain else _equation("p", p_value(c.p_holm)) for c in ordered]
-    texts = [f"{c.a} ({signed(c.difference, digits)}, {words})" for c, words in zip(ordered, sure, strict=True)]
-    return f"{answer}: {listed(texts, MAX_COMPARED)}" if texts else ""
 
 
 def _equation(symbol: str, text: str) -> str:
@@ -188,16 +195,3 @@ def _mixtures(answers: Answers, provenance: StudyProvenance) -> list[str]:
         )
         found.append(f"Replicates ran on {len(every)} kinds of processors ({listed(every)}), {on_each}")
     return found
-
-
-def _doubts(answers: Answers) -> list[str]:
-    """The comparisons' own warnings, each with how many comparisons it is about, and of which metrics."""
-    metrics: dict[str, list[str]] = {}
-    for comparison in answers.comparisons:
-        for warning in comparison.warnings:
-            metrics.setdefault(warning, []).append(comparison.metric)
-    return [
-        f"{warning[:1].upper()}{warning[1:].rstrip('.')} ({counted(len(found), 'comparison')} of "
-        f"{listed(list(dict.fromkeys(found)))})."
-        for warning, found in metrics.items()
-    ]

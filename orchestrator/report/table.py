@@ -102,8 +102,15 @@ class Table:
 
     def as_printed(self) -> tuple[Column, ...]:
         """The printed columns, or the raw ones with six digits."""
-        raw = ((name, [row[i] for row in self.rows]) for i, name in enumerate(self.columns))
-        return self.printed or tuple(_plain(name, cells) for name, cells in raw)
+        if self.printed:
+            return self.printed
+        columns = []
+        for name in self.columns:
+            cells = self.values(name)
+            is_number = all(c is None or (isinstance(c, float | int) and not isinstance(c, bool)) for c in cells)
+            texts = (f"{cell:.6g}" if isinstance(cell, float) else _raw(cell) for cell in cells)
+            columns.append(Column(name, tuple("" if text == "nan" else text for text in texts), name, is_number))
+        return tuple(columns)
 
 
 def to_csv(table: Table) -> str:
@@ -210,12 +217,6 @@ def _latex_column(column: Column) -> str:
     if max(map(len, column.texts), default=0) > MAX_LINE:
         return r"p{5cm}"
     return "r" if column.is_number else "l"
-
-
-def _plain(name: str, cells: Sequence[Cell]) -> Column:
-    is_number = all(cell is None or (isinstance(cell, float | int) and not isinstance(cell, bool)) for cell in cells)
-    texts = (f"{cell:.6g}" if isinstance(cell, float) else _raw(cell) for cell in cells)
-    return Column(name, tuple("" if text == "nan" else text for text in texts), name, is_number)
 
 
 def _raw(cell: Cell) -> str:

@@ -81,24 +81,22 @@ def mean_curves(condition: str, replicates: Sequence[Histories]) -> tuple[Curve,
     Args:
         replicates: of the condition's complete replicates; n is their number.
     """
-    common = set.intersection(*map(set, replicates)) if replicates else set()
-    curves = (
-        _curve(condition, metric, [_finite(by_metric[metric]) for by_metric in replicates]) for metric in sorted(common)
-    )
-    return tuple(curve for curve in curves if len(curve.steps) > 1)
+    curves, n = [], len(replicates)
+    for metric in sorted(set.intersection(*map(set, replicates)) if replicates else set()):
+        histories = [_finite(by_metric[metric]) for by_metric in replicates]
+        common = sorted(set.intersection(*map(set, histories)))
+        steps = [common[i] for i in subsample(len(common), MAX_STEPS)]
+        if len(steps) < 2:
+            continue
+        values = np.array([[history[step] for step in steps] for history in histories], np.float64)
+        # Divided by a power of two, so that neither sum nor squares overflow.
+        powers = scale.exponents(scale.largest(values.T))
+        scaled = scale.times(values, -powers)
+        means = scale.times(scaled.mean(axis=0), powers)
+        stds = scale.times(scaled.std(axis=0, ddof=1), powers) if n > 1 else np.full(len(steps), math.nan)
+        curves.append(Curve(condition, metric, n, tuple(steps), tuple(means.tolist()), tuple(stds.tolist())))
+    return tuple(curves)
 
 
 def _finite(history: Mapping[int, float]) -> dict[int, float]:
     return {step: value for step, value in sorted(history.items()) if math.isfinite(value)}
-
-
-def _curve(condition: str, metric: str, histories: Sequence[Mapping[int, float]]) -> Curve:
-    common = sorted(set.intersection(*map(set, histories)))
-    steps = [common[i] for i in subsample(len(common), MAX_STEPS)]
-    values = np.array([[history[step] for step in steps] for history in histories], np.float64)
-    # Divided by a power of two, so that neither sum nor squares overflow.
-    powers, n = scale.exponents(scale.largest(values.T)), len(histories)
-    scaled = scale.times(values, -powers)
-    means = scale.times(scaled.mean(axis=0), powers)
-    stds = scale.times(scaled.std(axis=0, ddof=1), powers) if n > 1 else np.full(len(steps), math.nan)
-    return Curve(condition, metric, n, tuple(steps), tuple(means.tolist()), tuple(stds.tolist()))

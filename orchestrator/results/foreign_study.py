@@ -135,7 +135,10 @@ def comparable(value: Any) -> object:
 
 def _replicate(run: Run, columns: Mapping[str, Sequence[str]]) -> Replicate:
     setting = run.setting
-    parts = {part: _number(value) for part, value in setting.items()}
+    parts = {  # a number that is written as text counts as the number
+        part: float(value) if isinstance(value, str) and NUMBER.fullmatch(value.strip()) else value
+        for part, value in setting.items()
+    }
     ((part, only), *more) = parts.items()
     # A number needs what it is a number of, unless its column only says that it is a name.
     is_name = not more and (isinstance(only, str) or part == "condition")
@@ -153,12 +156,6 @@ def _replicate(run: Run, columns: Mapping[str, Sequence[str]]) -> Replicate:
         state = "failed" if missing else "complete"
         fields.setdefault("error", f"{missing} has no finite value" if missing else "")
     return Replicate(condition=name, seed=_whole(run.seed, run.place), state=state, metrics=run.metrics, **fields)
-
-
-def _number(value: Any) -> Any:
-    """A number that is written as text, as the number; what else is given as it is."""
-    text = str(value).strip()
-    return float(text) if isinstance(value, str) and NUMBER.fullmatch(text) else value
 
 
 def _whole(seed: Any, place: str) -> int:

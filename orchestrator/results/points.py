@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.results.study import Replicate, Study
+from orchestrator.results.study import Study
 from orchestrator.statistics.summary import Summary, summarise
 from search_spaces.sweep import Objective
 
@@ -67,25 +67,16 @@ def points_of(study: Study, objectives: Sequence[Objective]) -> tuple[Point, ...
     has_several = len(study.evaluations()) > 1
     for condition in study.conditions:
         for evaluation, names in columns.items():
-            seeds, values = _values(study.of(condition), names)
-            if seeds:
+            complete = [one for one in study.of(condition) if one.state == "complete"]
+            found = [(one.seed, [one.metrics.get(name, math.nan) for name in names]) for one in complete]
+            found = [(seed, row) for seed, row in found if all(map(math.isfinite, row))]
+            if found:
+                seeds = tuple(seed for seed, _ in found)
+                values = tuple(zip(*(row for _, row in found), strict=True))
                 name = f"{condition}@{evaluation}" if evaluation and has_several else condition
                 summaries = tuple(summarise(column) for column in values)
                 points.append(Point(name, condition, evaluation, summaries, seeds=seeds, values=values))
     return tuple(points)
-
-
-def _values(
-    replicates: Sequence[Replicate], columns: Sequence[str]
-) -> tuple[tuple[int, ...], tuple[tuple[float, ...], ...]]:
-    """Seeds of the complete replicates that have a finite value in each column, and these values, a row a column."""
-    seeds, rows = [], []
-    for replicate in replicates:
-        found = [replicate.metrics.get(column, math.nan) for column in columns]
-        if replicate.state == "complete" and all(map(math.isfinite, found)):
-            seeds.append(replicate.seed)
-            rows.append(found)
-    return tuple(seeds), tuple(zip(*rows, strict=True))
 
 
 def centres(points: Sequence[Point]) -> NDArray[np.float64]:

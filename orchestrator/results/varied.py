@@ -82,19 +82,14 @@ def varied(study: Study, question: Question, metric: str, path: str) -> Varied |
         series.append(Series(_name(group, points, path), tuple(sorted(found, key=lambda one: one.value))))
     if not series:
         return None
-    return Varied(path, metric, tuple(series), _references(study, question.reference, points, columns, path))
-
-
-def _references(
-    study: Study, reference: str, points: Sequence[_Point], columns: Mapping[str, str], path: str
-) -> tuple[Series, ...]:
-    """A series of the reference for each evaluation in which it and a drawn point are tested."""
-    found = [point for point in points if point.condition == reference and path not in _numbers(point)]
+    # The reference, in each evaluation in which it and a drawn point are tested.
+    lines = [point for point in points if point.condition == question.reference and path not in _numbers(point)]
     if path.startswith(f"{EVALUATIONS}."):
-        found = found[:1]  # the series go through evaluations
-    return tuple(
-        Series(_name([point], points, path), (_series_point(study, point, columns, math.nan),)) for point in found
+        lines = lines[:1]  # the series go through evaluations
+    references = tuple(
+        Series(_name([point], points, path), (_series_point(study, point, columns, math.nan),)) for point in lines
     )
+    return Varied(path, metric, tuple(series), references)
 
 
 def of_objectives(study: Study, question: Question) -> tuple[Varied, ...]:

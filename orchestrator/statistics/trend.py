@@ -32,9 +32,16 @@ def page_p(values: Floats) -> float:
     """
     ranks = _ranks(values)
     num_seeds, count = ranks.shape
-    if count <= MOST_EXACT:
-        return _exact(ranks)
     places = np.arange(1, count + 1)
+    if count <= MOST_EXACT:
+        # scipy's `page_trend_test` counts the orders of ranks without ties: with them it is off by up to .13.
+        doubled = np.rint(2 * ranks).astype(int)  # whole numbers, also of a tie's mean rank
+        observed = int((doubled @ places).sum())
+        shares, least = np.ones(1), 0
+        for row in doubled:
+            own, own_least = _distribution_of_seed(tuple(sorted(row.tolist())))
+            shares, least = np.convolve(shares, own), least + own_least
+        return float(shares[max(0, observed - least) :].sum())
     mean = num_seeds * count * (count + 1) ** 2 / 4
     spread = np.square(places - places.mean()).sum() / (count - 1)
     variance = spread * np.square(ranks - (count + 1) / 2).sum()
@@ -48,20 +55,6 @@ def _ranks(values: Floats) -> Floats:
     gaps = steps[:, :, None] - steps[:, None, :]
     ranks: Floats = (gaps > 0).sum(2) + ((gaps == 0).sum(2) + 1) / 2
     return ranks
-
-
-def _exact(ranks: Floats) -> float:
-    """The share of all orders of every seed's ranks that have at least so large an L.
-
-    scipy's `page_trend_test` counts the orders of ranks without ties: with them it is off by up to .13.
-    """
-    doubled = np.rint(2 * ranks).astype(int)  # whole numbers, also of a tie's mean rank
-    observed = int((doubled @ np.arange(1, ranks.shape[1] + 1)).sum())
-    shares, least = np.ones(1), 0
-    for row in doubled:
-        own, own_least = _distribution_of_seed(tuple(sorted(row.tolist())))
-        shares, least = np.convolve(shares, own), least + own_least
-    return float(shares[max(0, observed - least) :].sum())
 
 
 @cache

@@ -100,12 +100,6 @@ class Results:
         return float(1 - is_right[has_any_target].mean())
 
 
-def _joined(parts: list[Results]) -> Results:
-    """All sequences, one after another."""
-    names = [field.name for field in fields(Results)]
-    return Results(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
-
-
 @torch.no_grad()
 def score(network: Network, sequences: Batch, halts: Halts | None = None) -> Results:
     """Runs all `sequences`, the processes sharing the work; their order is kept."""
@@ -117,7 +111,9 @@ def score(network: Network, sequences: Batch, halts: Halts | None = None) -> Res
     parts = [slice(start, start + size) for start in starts[distributed.share()]]
     mine = [_test_batch(network, sequences.rows(part), draws[part], halts) for part in parts]
     everyones = distributed.gather(mine)
-    return _joined([everyones[i % count][i // count] for i in range(len(starts))])
+    in_order = [everyones[i % count][i // count] for i in range(len(starts))]
+    names = [field.name for field in fields(Results)]
+    return Results(**{name: np.concatenate([getattr(part, name) for part in in_order]) for name in names})
 
 
 def draws_of(config: ActConfig, sequences: Batch, halts: Halts | None, *stream: object) -> Float[Tensor, "B T"]:

@@ -104,7 +104,8 @@ class Network(nn.Module):
             halts: of an evaluation.
         """
         order = Order(num_steps, wanted.shape[1])
-        state = state or self._zeros(inputs)
+        if not state:
+            state = (self.input_bias.new_zeros(len(inputs), self.config.hidden_size),) * self.cell.num_states
         projected = self._project(order.by_row(inputs))
         first = tuple(order.at_first(part) for part in state)
         halting, at = self.config.halting, order.row_of[wanted]
@@ -152,10 +153,6 @@ class Network(nn.Module):
             found = halted_by_confidence(self.cell, inputs, readout, sureness(halts))
         outputs = found.outputs if halts else None
         return Ponder(found.states, found.num_updates, torch.ones_like(draws)), outputs
-
-    def _zeros(self, inputs: Tensor) -> State:
-        zeros = self.input_bias.new_zeros(len(inputs), self.config.hidden_size)
-        return (zeros,) * self.cell.num_states
 
     def _project(self, inputs: Tensor) -> Float[Tensor, "R P"]:
         if self.sizes.is_symbol:

@@ -63,12 +63,20 @@ def prefixes(log_probs: Float[Tensor, "B T L"], num_frames: Int[Tensor, " B"], w
     """
     probabilities = log_probs.detach().double().cpu().numpy()
     lengths = num_frames.numpy()
-    beams = _empty_prefixes(len(probabilities), width)
+    shape = (len(probabilities), width)
+    beams = _Beams(
+        ends_blank=np.full(shape, -np.inf),
+        ends_label=np.full(shape, -np.inf),
+        last=np.full(shape, -1),
+        name=np.full(shape, _NOWHERE),
+        parent=np.full(shape, _NOWHERE),
+    )
+    beams.ends_blank[:, 0], beams.name[:, 0] = 0.0, _ROOT  # the empty prefix
     sources, symbols = [], []
     for t in range(probabilities.shape[1]):
         grown, source, symbol = _advance(beams, probabilities[:, t])
         active = (t < lengths)[:, None]
-        beams = _where(active, grown, beams)
+        beams = _Beams(**{name: np.where(active, new, getattr(beams, name)) for name, new in vars(grown).items()})
         sources.append(np.where(active, source, np.arange(width)))
         symbols.append(np.where(active, symbol, -1))
     total = np.logaddexp(beams.ends_blank, beams.ends_label)
@@ -77,19 +85,6 @@ def prefixes(log_probs: Float[Tensor, "B T L"], num_frames: Int[Tensor, " B"], w
         [_trace(b, int(beam), sources, symbols) for beam in ranked if np.isfinite(total[b, beam])]
         for b, ranked in enumerate(order)
     ]
-
-
-def _empty_prefixes(num_utterances: int, width: int) -> _Beams:
-    shape = (num_utterances, width)
-    beams = _Beams(
-        ends_blank=np.full(shape, -np.inf),
-        ends_label=np.full(shape, -np.inf),
-        last=np.full(shape, -1),
-        name=np.full(shape, _NOWHERE),
-        parent=np.full(shape, _NOWHERE),
-    )
-    beams.ends_blank[:, 0], beams.name[:, 0] = 0.0, _ROOT
-    return beams
 
 
 def _advance(
@@ -135,10 +130,6 @@ def _merge(beams: _Beams, grow: NDArray[np.float64], stay_label: NDArray[np.floa
     merged[utterance, child] = np.logaddexp(stay_label[utterance, child], grow[utterance, parent, label])
     grow[utterance, parent, label] = -np.inf
     return merged
-
-
-def _where(active: NDArray[np.bool_], new: _Beams, old: _Beams) -> _Beams:
-    return _Beams(**{name: np.where(active, value, getattr(old, name)) for name, value in vars(new).items()})
 
 
 def _trace(utterance: int, beam: int, sources: list[NDArray[np.int64]], symbols: list[NDArray[np.int64]]) -> Labels:

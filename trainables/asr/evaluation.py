@@ -212,21 +212,12 @@ def test_metrics(results: Results, config: AsrConfig, control: Control, num_labe
     }
     if math.isfinite(results.loss_nats):
         metrics["test_loss_nats"] = results.loss_nats
-    return metrics | _class_rates(outcomes) | _surprisal_metrics(outcomes)
-
-
-def _class_rates(outcomes: Sequence[Outcome]) -> dict[str, float]:
-    rates = {}
     for name in PHONE_CLASSES:
         counts = [o.class_frames[name] for o in outcomes if name in o.class_frames]
         if counts:
-            rates[f"routing_rate_{name}"] = sum(big for _, big in counts) / sum(number for number, _ in counts)
-    return rates
-
-
-def _surprisal_metrics(outcomes: Sequence[Outcome]) -> dict[str, float]:
+            metrics[f"routing_rate_{name}"] = sum(big for _, big in counts) / sum(number for number, _ in counts)
     surprisals = np.concatenate([o.surprisals for o in outcomes]).astype(np.float64)
-    if not len(surprisals):
-        return {}
-    quantiles = {f"surprisal_p{100 * q:.0f}_nats": float(np.quantile(surprisals, q)) for q in QUANTILES}
-    return {"surprisal_mean_nats": float(surprisals.mean()), "surprisal_std_nats": float(surprisals.std())} | quantiles
+    if len(surprisals):
+        metrics |= {"surprisal_mean_nats": float(surprisals.mean()), "surprisal_std_nats": float(surprisals.std())}
+        metrics |= {f"surprisal_p{100 * q:.0f}_nats": float(np.quantile(surprisals, q)) for q in QUANTILES}
+    return metrics

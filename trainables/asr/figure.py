@@ -48,16 +48,14 @@ def draw_utterance(
     chances.plot(seconds, output.p_big[0].cpu(), drawstyle="steps-post", label="p_big")
     chances.set(ylabel="p_big", ylim=(0, 1.05), xlabel="seconds")
     chances.legend(loc="upper right")
-    for start, name in _starts(spoken.tolist(), labels):
-        spectrogram.axvline(seconds[start], color="white", linewidth=0.5)
-        spectrogram.text(seconds[start], example.frames.shape[1], name, fontsize=8, va="bottom", parse_math=False)
+    previous = -1
+    for start, label in enumerate(spoken.tolist()):
+        if label not in (-1, previous):
+            spectrogram.axvline(seconds[start], color="white", linewidth=0.5)
+            at = (seconds[start], example.frames.shape[1])
+            spectrogram.text(*at, labels[label], fontsize=8, va="bottom", parse_math=False)
+        previous = label
     recognised = " ".join(labels[label] for label in hypothesis)
     figure.suptitle(f"{example.identity} under {control.controller.kind}\nrecognised: {recognised}", parse_math=False)
     figure.savefig(path, format="png", dpi=100)
     return path
-
-
-def _starts(spoken: Sequence[int], labels: Sequence[str]) -> list[tuple[int, str]]:
-    """The first frame and the name of each run of equal labels."""
-    changes = [t for t, label in enumerate(spoken) if t == 0 or spoken[t - 1] != label]
-    return [(t, labels[spoken[t]]) for t in changes if spoken[t] >= 0]

@@ -36,11 +36,10 @@ def released_error_rate(reference: Labels, hypothesis: Labels, silence: int | No
     Runs of silence are one in both sequences, and what the hypothesis has beyond the reference's length is cut off.
     Rates are then averaged over utterances.
     """
-    reference, hypothesis = (_merge(labels, silence) for labels in (reference, hypothesis))
+    reference, hypothesis = (
+        [label for label, run in groupby(labels) for _ in ([label] if label == silence else run)]
+        for labels in (reference, hypothesis)
+    )
     if not reference:
         return 0.0
     return edits(reference, hypothesis[: len(reference)]).total / len(reference)
-
-
-def _merge(labels: Labels, silence: int | None) -> list[int]:
-    return [label for label, run in groupby(labels) for _ in ([label] if label == silence else run)]

@@ -213,27 +213,24 @@ def check_gate(recoder: Recoder, vocabulary_size: int | None = None) -> None:
     Raises:
         ValueError: with the bound of delta.
     """
-    if isinstance(recoder.gate, EntropyThreshold):
-        _check_entropy_gate(recoder.gate, recoder.signal, vocabulary_size)
-    if not isinstance(recoder.gate, Threshold):
+    gate, signal, most, why = recoder.gate, recoder.signal, math.inf, ""
+    if isinstance(gate, EntropyThreshold):
+        if not isinstance(signal, Surprisal):
+            rule = f"gate.kind must be threshold, chance or always with signal {signal.kind}"
+            raise ValueError(f"{rule}, but got entropy")
+        if vocabulary_size and gate.min_entropy >= math.log(vocabulary_size):
+            raise ValueError(
+                f"gate.min_entropy must be below {math.log(vocabulary_size):.4f}, the most that an entropy over "
+                f"{vocabulary_size:,} words can be, but got {gate.min_entropy:g}"
+            )
+    if not isinstance(gate, Threshold):
         return
-    signal, most, why = recoder.signal, math.inf, ""
     if isinstance(signal, Surprisal) and signal.variant in ("eq44", "sigmoid"):
         most, why = MOST_POWER, f"e^(1/e) - 1, the most that delta of {signal.variant} can be"
     elif isinstance(signal, McDropout | AnchoredEnsemble | Variational) and vocabulary_size:
         most, why = math.log(vocabulary_size), f"the most that an entropy over {vocabulary_size:,} words can be"
-    if recoder.gate.min_delta >= most:
-        raise ValueError(f"gate.min_delta must be below {most:.4f}, {why}, but got {recoder.gate.min_delta:g}")
-
-
-def _check_entropy_gate(gate: EntropyThreshold, signal: Signal, vocabulary_size: int | None) -> None:
-    if not isinstance(signal, Surprisal):
-        raise ValueError(f"gate.kind must be threshold, chance or always with signal {signal.kind}, but got entropy")
-    if vocabulary_size and gate.min_entropy >= math.log(vocabulary_size):
-        raise ValueError(
-            f"gate.min_entropy must be below {math.log(vocabulary_size):.4f}, the most that an entropy over "
-            f"{vocabulary_size:,} words can be, but got {gate.min_entropy:g}"
-        )
+    if gate.min_delta >= most:
+        raise ValueError(f"gate.min_delta must be below {most:.4f}, {why}, but got {gate.min_delta:g}")
 
 
 class Evaluation(Config):

@@ -79,7 +79,11 @@ def _finding(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> float:
     """The cost of the gradient in every recoded activation, from that in the top state, and of the step sizes."""
     copies, decode = num_copies(recoder), linear_macs(config.hidden_size, vocabulary_size)
     if isinstance(recoder.gradient, FiniteDifference):
-        total = recoder.gradient.num_directions * 2 * _differences(config, recoder, decode)
+        # a value of the error signal for each activation moved, with the layers above it
+        numbers, layers = recoded_activations(recoder.step, config.num_layers), _layers(config)
+        above = sum(copies * sum(layers[number // 2 + 1 :]) for number in numbers)
+        value = decode if isinstance(recoder.signal, Surprisal) else _reading(recoder.signal, decode)[0]
+        total = recoder.gradient.num_directions * 2 * (above + len(numbers) * value)
     else:
         num_products = config.num_layers - 1 - lowest_recoded(recoder.step, config.num_layers)
         total = copies * num_products * linear_macs(4 * config.hidden_size, config.hidden_size)
@@ -107,15 +111,6 @@ def _reading(signal: Signal, decode: int) -> tuple[float, float]:
             return signal.num_members * decode, signal.num_members * decode
         case WeakSupervision():
             return 0.0, 0.0
-
-
-def _differences(config: LmConfig, recoder: Recoder, decode: int) -> float:
-    """The cost of one value of the error signal for each activation moved, with the layers above it."""
-    copies, layers = num_copies(recoder), _layers(config)
-    numbers = recoded_activations(recoder.step, config.num_layers)
-    above = sum(copies * sum(layers[number // 2 + 1 :]) for number in numbers)
-    value = decode if isinstance(recoder.signal, Surprisal) else _reading(recoder.signal, decode)[0]
-    return above + len(numbers) * value
 
 
 def _predicting(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> float:

@@ -83,10 +83,18 @@ class Network(nn.Module):
         self.decoder_weight = nn.Parameter(torch.empty(members, vocabulary_size, config.hidden_size))
         self.decoder_bias = nn.Parameter(torch.empty(members, vocabulary_size))
         for parameter in (self.decoder_weight, self.decoder_bias):
-            _start(parameter, config)
-        if isinstance(signal, AnchoredEnsemble):
+            if isinstance(signal, AnchoredEnsemble):
+                nn.init.normal_(parameter, std=math.sqrt(signal.prior_variance))
+            elif config.decoder_std is not None:
+                nn.init.normal_(parameter, std=config.decoder_std)
+            else:
+                bound = 1 / math.sqrt(config.hidden_size)
+                nn.init.uniform_(parameter, -bound, bound)
+        if isinstance(signal, AnchoredEnsemble):  # anchors are of the prior too, but other draws than the weights
             for name, parameter in (("weight", self.decoder_weight), ("bias", self.decoder_bias)):
-                self.register_buffer(f"anchor_{name}", _anchor(parameter.detach(), signal))
+                anchor = torch.randn_like(parameter.detach()) * math.sqrt(signal.prior_variance)
+                anchor = anchor[:1].expand_as(anchor).clone() if signal.anchors == "shared" else anchor
+                self.register_buffer(f"anchor_{name}", anchor)
         self.steps = make_steps(config, config.recoder, vocabulary_size) if config.recoder else None
 
     @property
@@ -284,21 +292,3 @@ def members_around(network: Network, recoder: Recoder, seed: int) -> Decoders | 
         draws = torch.randn((recoder.signal.num_members, *own.shape[1:]), generator=generator).to(own)
         parts.append(own.detach()[0] + std * draws)
     return Decoders(*parts)
-
-
-def _start(parameter: nn.Parameter, config: LmConfig) -> None:
-    """Draws of a decoder's first weights or biases: from the prior for an ensemble."""
-    signal = config.recoder.signal if config.recoder else None
-    if isinstance(signal, AnchoredEnsemble):
-        nn.init.normal_(parameter, std=math.sqrt(signal.prior_variance))
-    elif config.decoder_std is not None:
-        nn.init.normal_(parameter, std=config.decoder_std)
-    else:
-        bound = 1 / math.sqrt(config.hidden_size)
-        nn.init.uniform_(parameter, -bound, bound)
-
-
-def _anchor(parameter: Tensor, signal: AnchoredEnsemble) -> Tensor:
-    """Draws from the prior for all members, or one for all of them; others than their first weights."""
-    anchor = torch.randn_like(parameter) * math.sqrt(signal.prior_variance)
-    return anchor[:1].expand_as(anchor).clone() if signal.anchors == "shared" else anchor

@@ -5,7 +5,7 @@ import io
 import re
 import unicodedata
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from trainables.data_root import data_root
 from trainables.errors import DataWarning, InputError
-from trainables.lm.text_config import Data, Files, OneFile, Tokens, Vocabulary
+from trainables.lm.text_config import Data, Files, OneFile, Tokens
 from trainables.texts import documentation, read_text, unreadable
 
 EOS: Final = "<eos>"
@@ -127,7 +127,14 @@ def fingerprint(config: Data) -> str:
 def _load(config: Data, files: tuple[_File, ...]) -> NumberedText:
     text = _read(config.text, files)
     parts = {part: text.parts[part][: getattr(config, f"num_{part}_tokens")] for part in PARTS}
-    chosen = _choose(text.words, parts["train"], config.vocabulary)
+    limits = config.vocabulary
+    counts = np.bincount(parts["train"], minlength=len(text.words))
+    order = np.argsort(-counts, kind="stable")  # by falling count, then by first occurrence
+    is_special = np.isin(order, [text.words.index(EOS), text.words.index(UNK)])
+    is_in = is_special | (counts[order] >= limits.min_count)
+    if limits.max_size is not None:
+        is_in &= is_special | (np.cumsum(~is_special) <= limits.max_size - 2)
+    chosen = order[is_in]
     words = tuple(text.words[number] for number in chosen)
     numbers = np.full(len(text.words), -1, np.int64)
     numbers[chosen] = np.arange(len(chosen))
@@ -136,50 +143,33 @@ def _load(config: Data, files: tuple[_File, ...]) -> NumberedText:
     return NumberedText(words, {part: numbers[parts[part]] for part in PARTS}, num_unknown)
 
 
-def _choose(words: Sequence[str], train: Numbers, limits: Vocabulary) -> Numbers:
-    """The numbers of the words in the vocabulary by falling count, then by first occurrence."""
-    counts = np.bincount(train, minlength=len(words))
-    order = np.argsort(-counts, kind="stable")
-    is_special = np.isin(order, [words.index(EOS), words.index(UNK)])
-    is_in = is_special | (counts[order] >= limits.min_count)
-    if limits.max_size is not None:
-        is_in &= is_special | (np.cumsum(~is_special) <= limits.max_size - 2)
-    return order[is_in]
-
-
 @lru_cache(maxsize=2)
 def _read(text: Files | OneFile, files: tuple[_File, ...]) -> _Text:
     contents = [read_text(file.path, file.remedy) for file in files] or [documentation("data.text.path")]
     digests = b"".join(hashlib.sha256(content.encode()).digest() for content in contents)
-    cut = _cut(text, contents[0]) if isinstance(text, OneFile) else contents
+    if isinstance(text, OneFile):
+        lines = list(io.StringIO(contents[0], newline=None))
+        to_test = len(lines) - int(len(lines) * text.test_share)
+        to_validation = to_test - int(len(lines) * text.validation_share)
+        cut = lines[:to_validation], lines[to_validation:to_test], lines[to_test:]
+        contents = ["".join(part) for part in cut]
     numbers: dict[str, int] = {}
     parts = {}
-    for part, content in zip(PARTS, cut, strict=True):
+    for part, content in zip(PARTS, contents, strict=True):
         tokens = tokens_of(content, text.tokens)
-        _check_length(text, part, len(tokens))
+        if len(tokens) < 2:
+            remedy = f"give a longer text with `data.text.root` or `data.text.{part}`"
+            if isinstance(text, OneFile):
+                remedy = (
+                    "give a text of more lines with `data.text.path`, or set `data.text.validation_share` and "
+                    "`data.text.test_share`"
+                )
+            rule = f"The {part} part of the text must have at least 2 tokens"
+            raise InputError(f"{rule}, but has {len(tokens)}; {remedy}.")
         parts[part] = np.array([numbers.setdefault(token, len(numbers)) for token in tokens], np.int64)
     for special in (EOS, UNK):
         numbers.setdefault(special, len(numbers))
     return _Text(list(numbers), parts, hashlib.sha256(digests).hexdigest()[:16])
-
-
-def _check_length(text: Files | OneFile, part: str, num_tokens: int) -> None:
-    if num_tokens < 2:
-        remedy = (
-            "give a text of more lines with `data.text.path`, or set `data.text.validation_share` and "
-            "`data.text.test_share`"
-            if isinstance(text, OneFile)
-            else f"give a longer text with `data.text.root` or `data.text.{part}`"
-        )
-        raise InputError(f"The {part} part of the text must have at least 2 tokens, but has {num_tokens}; {remedy}.")
-
-
-def _cut(text: OneFile, content: str) -> list[str]:
-    """Training first, then validation, then test."""
-    lines = list(io.StringIO(content, newline=None))
-    to_test = len(lines) - int(len(lines) * text.test_share)
-    to_validation = to_test - int(len(lines) * text.validation_share)
-    return ["".join(part) for part in (lines[:to_validation], lines[to_validation:to_test], lines[to_test:])]
 
 
 def _find(text: Files | OneFile) -> tuple[_File, ...]:

@@ -202,22 +202,18 @@ def _read(recoding: Recoding, step: int, hidden: list[Tensor]) -> Reading:
     if not recoder.skips_shut_rows:
         return signal.read(step, hidden)
     if isinstance(recoder.gate, Chance) and not isinstance(recoder.signal, Surprisal) and not recoding.measures_after:
-        return _read_of(recoding, step, hidden, _is_target(recoding, step).nonzero()[:, 0])
+        streams, num_streams = _is_target(recoding, step).nonzero()[:, 0], recoding.targets.shape[1]
+        rows = rows_of(streams, num_streams, recoding.num_copies)
+        reading = signal.read(step, [take(layer, 0, rows) for layer in hidden], streams=streams)
+        # of the other streams delta is NaN, and the distribution 0
+        delta = put_back(reading.delta, 0, streams, num_streams, math.nan)
+        probs = None if reading.probs is None else put_back(reading.probs, 0, streams, num_streams)
+        return replace(reading, delta=delta, probs=probs, opened=streams)
 
     def opens(delta: Tensor, probs: Tensor | None) -> Tensor:
         return _gates(recoding, step, delta, probs).nonzero()[:, 0]
 
     return signal.read(step, hidden, opens=opens)
-
-
-def _read_of(recoding: Recoding, step: int, hidden: list[Tensor], streams: Tensor) -> Reading:
-    """The error signal of `streams` alone; delta is NaN in the others, and the distribution is 0."""
-    num_streams = recoding.targets.shape[1]
-    rows = rows_of(streams, num_streams, recoding.num_copies)
-    reading = recoding.signal.read(step, [take(layer, 0, rows) for layer in hidden], streams=streams)
-    delta = put_back(reading.delta, 0, streams, num_streams, math.nan)
-    probs = None if reading.probs is None else put_back(reading.probs, 0, streams, num_streams)
-    return replace(reading, delta=delta, probs=probs, opened=streams)
 
 
 def _gradient(

@@ -32,18 +32,13 @@ def draw(
         writer = csv.writer(file)
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
-    _figure(columns["word"], record, attached is not None).savefig(picture, dpi=120)
-    return [table, picture]
-
-
-def _figure(names: list[str], record: words.WordRecord, is_recoded: bool) -> Figure:
-    figure = Figure(figsize=(max(6, 0.28 * len(names)), 4), layout="constrained")
-    axes = figure.subplots()
-    places = np.arange(len(names))
-    axes.plot(places, record.nats_before / np.log(2), marker="o", label="before recoding" if is_recoded else None)
-    if is_recoded:
-        axes.plot(places, record.nats_after / np.log(2), marker=".", label="after recoding")
+    figure = Figure(figsize=(max(6, 0.28 * len(tokens)), 4), layout="constrained")
+    axes, places = figure.subplots(), np.arange(len(tokens))
+    axes.plot(places, columns["bits_before"], marker="o", label="before recoding" if attached else None)
+    if attached:
+        axes.plot(places, columns["bits_after"], marker=".", label="after recoding")
         axes.legend()
-    axes.set_xticks(places, names, rotation=90, parse_math=False)
+    axes.set_xticks(places, columns["word"], rotation=90, parse_math=False)
     axes.set_ylabel("surprisal in bits")
-    return figure
+    figure.savefig(picture, dpi=120)
+    return [table, picture]

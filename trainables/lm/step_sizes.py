@@ -25,7 +25,11 @@ class StepSizes(nn.Module):
         super().__init__()
         self.config = config
         if isinstance(config, LearnedStep):
-            self.theta = nn.Parameter(_thetas(config, num_activations))
+            if config.start == "released":
+                theta = torch.rand(num_activations)
+            else:  # its softplus is the size at the start
+                theta = torch.full((num_activations,), config.start + math.log(-math.expm1(-config.start)))
+            self.theta = nn.Parameter(theta)
         elif isinstance(config, PredictedStep):
             sizes = (num_inputs, *HIDDEN_SIZES, 1)
             for i, (size, next_size) in enumerate(itertools.pairwise(sizes)):
@@ -59,10 +63,3 @@ def sizes(config: Step, tensors: list[Tensor], inputs: Tensor) -> Float[Tensor, 
         values = torch.baddbmm(bias, values, weight.mT)
         values = F.softplus(values) if i == len(layers) - 1 else F.relu(values)
     return values[:, :, 0]
-
-
-def _thetas(config: LearnedStep, count: int) -> Float[Tensor, " A"]:
-    """Parameters whose softplus are the sizes at the start."""
-    if config.start == "released":
-        return torch.rand(count)
-    return torch.full((count,), config.start + math.log(-math.expm1(-config.start)))

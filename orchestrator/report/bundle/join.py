@@ -54,9 +54,17 @@ def read_part(file: Path, sweep: Sweep) -> Part:
     diffs = {
         Path(name).stem: text.decode(errors="replace") for name, text in members.items() if name.startswith("diffs/")
     }
-    part = Part(file, study, question, read_provenance(members["provenance.json"], diffs))
-    _check_settings(part, sweep)
-    return part
+    provenance, declared = read_provenance(members["provenance.json"], diffs), Question.of(sweep).configs
+    for condition in sweep.conditions:
+        there = {**question.configs.get(condition.name, {}), **provenance.configs.get(condition.name, {})}
+        in_key = set(_paths(key_content(sweep.config(condition, sweep.seeds[0]))))
+        here = {path: text for path, text in declared[condition.name].items() if path in in_key}
+        if condition.name in study.conditions and (path := _different(there, here)):
+            raise InputError(
+                f"{file} must have the sweep's settings, but in its condition {condition.name!r} `{path}` is "
+                f"{there.get(path, 'no such setting')}, not {here.get(path, 'no such setting')}."
+            )
+    return Part(file, study, question, provenance)
 
 
 def join_studies(study: Study, parts: Sequence[Part], order: Sequence[str]) -> tuple[Study, str]:
@@ -146,20 +154,6 @@ def _check_equal(file: Path, theirs: Mapping[Name, Replicate], ours: Mapping[Nam
         known = ours.get((condition, seed), one)
         if one.data_fingerprint == known.data_fingerprint and one.key != known.key:
             raise InputError(f"{file} must have the sweep's settings, but {condition!r} seed {seed} has others.")
-
-
-def _check_settings(part: Part, sweep: Sweep) -> None:
-    """Raises InputError at the first condition that the sweep declares with other values of what its key holds."""
-    declared = Question.of(sweep).configs
-    for condition in sweep.conditions:
-        there = {**part.question.configs.get(condition.name, {}), **part.provenance.configs.get(condition.name, {})}
-        in_key = set(_paths(key_content(sweep.config(condition, sweep.seeds[0]))))
-        here = {path: text for path, text in declared[condition.name].items() if path in in_key}
-        if condition.name in part.study.conditions and (path := _different(there, here)):
-            raise InputError(
-                f"{part.file} must have the sweep's settings, but in its condition {condition.name!r} `{path}` is "
-                f"{there.get(path, 'no such setting')}, not {here.get(path, 'no such setting')}."
-            )
 
 
 def _different(there: Mapping[str, str], here: Mapping[str, str]) -> str:

@@ -50,7 +50,16 @@ def read_bundle(file: Path) -> tuple[Manifest, Mapping[str, bytes]]:
         raise
     except BROKEN as error:
         raise _refused(file, f"cannot be read as a zip archive: {error}") from None
-    manifest = _manifest(file, members.pop(MANIFEST))
+    parsed = parse(members.pop(MANIFEST), MANIFEST)
+    written = parsed.get("format") if isinstance(parsed, dict) else None
+    if isinstance(written, int) and written > FORMAT:
+        raise InputError(
+            f"{file} must be a bundle of format {FORMAT} at most, but has format {written}: a newer Ponderay wrote it; "
+            "install that version."
+        )
+    manifest = validated(Manifest, parsed, MANIFEST)
+    if not manifest.format >= 1:
+        raise _refused(file, f"has format {manifest.format}, which no version wrote")
     if missing := sorted(set(manifest.members) - set(members)):
         raise _refused(file, f"has no {missing[0]!r}, which its manifest lists")
     if extra := sorted(set(members) - set(manifest.members)):
@@ -88,20 +97,6 @@ def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     if len(content) != entry.file_size:
         raise zipfile.BadZipFile(f"{entry.filename} has another size than the archive says")
     return content
-
-
-def _manifest(file: Path, content: bytes) -> Manifest:
-    parsed = parse(content, MANIFEST)
-    written = parsed.get("format") if isinstance(parsed, dict) else None
-    if isinstance(written, int) and written > FORMAT:
-        raise InputError(
-            f"{file} must be a bundle of format {FORMAT} at most, but has format {written}: a newer Ponderay wrote it; "
-            "install that version."
-        )
-    manifest = validated(Manifest, parsed, MANIFEST)
-    if not manifest.format >= 1:
-        raise _refused(file, f"has format {manifest.format}, which no version wrote")
-    return manifest
 
 
 def _refused(file: Path, reason: str) -> InputError:

@@ -115,7 +115,11 @@ def verify(file: Path) -> Verification:
     found = [*changed_members(manifest, members), *_differences(file, made, written)]
     found += _search_differences(search, study, question) if search else ()
     prose = {table_member(f"{question.sweep}.{kind}"): columns for kind, columns in PROSE.items()}
-    differences = [_brief(one) for one in found if one.column not in prose.get(one.member, ())]
+    differences = [  # of long texts the beginning, as nobody would read them to the end
+        replace(one, row=shortened(one.row), written=shortened(one.written), found=shortened(one.found))
+        for one in found
+        if one.column not in prose.get(one.member, ())
+    ]
     here = versions()
     others = {name: (there, here.get(name, "none")) for name, there in manifest.written_by.items()}
     return Verification(
@@ -253,12 +257,6 @@ def _different_cells(name: str, table: Table, written: Rows | None) -> Iterator[
             is_same = b in (a, f"'{a}") or (a, b) == ("undecided", "equal")
             if not is_same and not (isinstance(raw, float) and _is_close(a, b)):
                 yield Difference(name, row, column, a, b)
-
-
-def _brief(difference: Difference) -> Difference:
-    """The difference with the beginning of texts that nobody would read to the end."""
-    row, written, found = (shortened(text) for text in (difference.row, difference.written, difference.found))
-    return replace(difference, row=row, written=written, found=found)
 
 
 def _is_close(a: str, b: str) -> bool:

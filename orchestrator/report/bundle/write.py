@@ -122,6 +122,13 @@ def write_bundle(
     Raises:
         InputError: if something is larger than `verify` would read.
     """
+    diffs: dict[str, bytes] = {}
+    for name, diff in sorted(provenance.diffs.items()):
+        member, number = f"diffs/{safe_name(name)}.diff", 1
+        while member in diffs:  # two names may be alike when they are safe
+            number += 1
+            member = f"diffs/{safe_name(name)}.{number}.diff"
+        diffs[member] = to_bytes(diff)
     members = {
         "README.txt": _README.encode(),
         "study.json": study_json(answers.study),
@@ -130,7 +137,7 @@ def write_bundle(
         "provenance.json": provenance_json(provenance),
         "report.html": to_bytes(page),
         **{table_member(table.name): to_bytes(to_csv(table)) for table in tables},
-        **_diffs(provenance.diffs),
+        **diffs,
     }
     listed = {name: vars(member_of(content)) for name, content in sorted(members.items())}
     about = {"format": FORMAT, "sweep": answers.question.sweep, "written_by": versions(), "members": listed}
@@ -222,18 +229,6 @@ def size_limit(name: str) -> int:
 def to_bytes(text: str) -> bytes:
     """UTF-8; what is no text, such as half a pair of surrogates, is escaped."""
     return text.encode(errors="backslashreplace")
-
-
-def _diffs(diffs: Mapping[str, str]) -> dict[str, bytes]:
-    named: dict[str, bytes] = {}
-    for name, diff in sorted(diffs.items()):
-        plain = unique = safe_name(name)
-        number = 1
-        while f"diffs/{unique}.diff" in named:
-            number += 1
-            unique = f"{plain}.{number}"
-        named[f"diffs/{unique}.diff"] = to_bytes(diff)
-    return named
 
 
 def _check_sizes(members: Mapping[str, bytes]) -> None:

@@ -83,10 +83,19 @@ def _figure(metric: str, curves: Sequence[Curve], pruned: Sequence[Curve], condi
     steps = [float(step) for curve in (*curves, *pruned) for step in (curve.steps[0], curve.steps[-1])]
     x_axis = Axis(min(steps), max(steps), AREA.left, AREA.right)
     y_axis = Axis.around(means, AREA.bottom, AREA.top, bounds)
-    numbered = [(curve, None) for curve in pruned], [(curve, conditions.index(curve.condition)) for curve in curves]
-    lines = tuple(_line(curve, number, x_axis, y_axis) for layer in numbered for curve, number in layer)
+    lines = []
+    for curve in (*pruned, *curves):
+        kept = [i for i in subsample(len(curve.steps), MAX_STEPS) if math.isfinite(curve.means[i])]
+        places = [(x_axis.at(curve.steps[i]), y_axis.at(curve.means[i])) for i in kept]
+        found = intervals(curve)
+        ends = [(x_axis.at(curve.steps[i]), found[i]) for i in kept if all(map(math.isfinite, found[i]))]
+        upper = [(x, y_axis.at(interval.high)) for x, interval in ends]
+        lower = [(x, y_axis.at(interval.low)) for x, interval in ends]
+        band = _path([*upper, *reversed(lower)]) + "Z" if len(ends) > 1 else ""
+        number = None if curve.is_pruned else conditions.index(curve.condition)
+        lines.append(Line(number, curve.condition, _path(places), band))
     names = tuple(curve.condition for curve in curves)
-    return CurveFigure(metric, x_axis, y_axis, lines, names, _rows(curves))
+    return CurveFigure(metric, x_axis, y_axis, tuple(lines), names, _rows(curves))
 
 
 def intervals(curve: Curve) -> tuple[Interval, ...]:
@@ -95,17 +104,6 @@ def intervals(curve: Curve) -> tuple[Interval, ...]:
     freedom = np.full(len(means), curve.n - 1.0 if curve.n > 1 else math.nan)
     low, high = student.bounds(student.Estimates(means, stds / math.sqrt(curve.n), freedom), 0.95)
     return tuple(map(Interval, low.tolist(), high.tolist()))
-
-
-def _line(curve: Curve, number: int | None, x_axis: Axis, y_axis: Axis) -> Line:
-    kept = [i for i in subsample(len(curve.steps), MAX_STEPS) if math.isfinite(curve.means[i])]
-    places = [(x_axis.at(curve.steps[i]), y_axis.at(curve.means[i])) for i in kept]
-    found = intervals(curve)
-    bounds = [(x_axis.at(curve.steps[i]), found[i]) for i in kept if all(map(math.isfinite, found[i]))]
-    upper = [(x, y_axis.at(interval.high)) for x, interval in bounds]
-    lower = [(x, y_axis.at(interval.low)) for x, interval in bounds]
-    band = _path([*upper, *reversed(lower)]) + "Z" if len(bounds) > 1 else ""
-    return Line(number, curve.condition, _path(places), band)
 
 
 def _path(places: Sequence[tuple[float, float]]) -> str:

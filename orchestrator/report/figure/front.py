@@ -246,7 +246,16 @@ def _panel(answers: Answers, shown: Sequence[int], published: Sequence[Published
     drawn = [one for one in published if x.metric in one.values and y.metric in one.values]
     x_axis = _axis(answers, shown, x, drawn, AREA.left, AREA.right)
     y_axis = _axis(answers, shown, y, drawn, AREA.bottom, AREA.top)
-    marks = tuple(_mark(answers, i, x, y, x_axis, y_axis, len(shown) > CROWD) for i in shown)
+    i, j = (front_objectives(answers).index(objective) for objective in (x, y))
+    marks = []
+    for row in shown:
+        point, sure = answers.front.points[row], answers.front.memberships[row]
+        across, up = x_axis.at(point.summaries[i].mean), y_axis.at(point.summaries[j].mean)
+        whiskers = _whisker(x_axis, sure.intervals[i], f"M{{}} {up}H{{}}")
+        whiskers += _whisker(y_axis, sure.intervals[j], f"M{across} {{}}V{{}}")
+        is_faint, chance = len(shown) > CROWD and not point.is_front, chance_class(sure.on_front)
+        is_reference = is_reference_point(answers, point)
+        marks.append(Mark(row, point.name, across, up, whiskers, is_faint, chance, point.is_front, is_reference))
     diamonds = tuple(
         Diamond(one.kind, one.row, one.text, x_axis.at(one.values[x.metric]), y_axis.at(one.values[y.metric]))
         for one in drawn
@@ -254,7 +263,7 @@ def _panel(answers: Answers, shown: Sequence[int], published: Sequence[Published
     )
     front, band, seeds = _borders(answers, x, y, x_axis, y_axis)
     titles = _title(x, x_axis), _title(y, y_axis)
-    return Panel(x_axis, y_axis, *titles, marks, diamonds, _labels(marks, diamonds), front, band, seeds)
+    return Panel(x_axis, y_axis, *titles, tuple(marks), diamonds, _labels(marks, diamonds), front, band, seeds)
 
 
 def _axis(
@@ -275,17 +284,6 @@ def _title(objective: Objective, axis: Axis) -> str:
     scale = ", logarithmic" if axis.is_log else ""
     better = "higher" if objective.direction == "maximize" else "lower"
     return f"{objective.metric}{axis.unit}{scale} ({better} is better)"
-
-
-def _mark(answers: Answers, row: int, x: Objective, y: Objective, x_axis: Axis, y_axis: Axis, is_crowd: bool) -> Mark:
-    point, sure = answers.front.points[row], answers.front.memberships[row]
-    i, j = (front_objectives(answers).index(objective) for objective in (x, y))
-    across, up = x_axis.at(point.summaries[i].mean), y_axis.at(point.summaries[j].mean)
-    whiskers = _whisker(x_axis, sure.intervals[i], f"M{{}} {up}H{{}}")
-    whiskers += _whisker(y_axis, sure.intervals[j], f"M{across} {{}}V{{}}")
-    is_faint, chance = is_crowd and not point.is_front, chance_class(sure.on_front)
-    is_reference = is_reference_point(answers, point)
-    return Mark(row, point.name, across, up, whiskers, is_faint, chance, point.is_front, is_reference)
 
 
 def _whisker(axis: Axis, interval: Interval, path: str) -> str:

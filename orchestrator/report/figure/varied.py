@@ -8,7 +8,7 @@ from typing import Final
 from orchestrator.report.figure.axis import Area, Axis
 from orchestrator.report.html import image, to_png
 from orchestrator.report.numerals import between, decimals, estimate
-from orchestrator.results.varied import Series, SeriesPoint, Varied
+from orchestrator.results.varied import SeriesPoint, Varied
 
 AREA: Final = Area(420, 280, 64, 408, 12, 236)
 MAX_FIGURES: Final = 12
@@ -78,8 +78,16 @@ def varied_figure(found: Varied) -> VariedFigure:
     x_axis = Axis.around([point.value for one in series for point in one.points], AREA.left, AREA.right)
     bounds = [bound for point in every for bound in point.interval]
     y_axis = Axis.around([point.summary.mean for point in every], AREA.bottom, AREA.top, bounds)
-    lines = [_line(i, one, x_axis, y_axis) for i, one in enumerate(series)]
-    lines += [_reference_line(i, one, y_axis) for i, one in enumerate(found.references, len(series))]
+    lines = []
+    for i, one in enumerate(series):
+        places = tuple((x_axis.at(point.value), y_axis.at(point.summary.mean)) for point in one.points)
+        whiskers = "".join(_whisker(x, point, y_axis) for (x, _), point in zip(places, one.points, strict=True))
+        lines.append(Line(i, one.name, _path(places), whiskers, places))
+    for i, one in enumerate(found.references, len(series)):  # across the figure, with its interval at the right end
+        (point,) = one.points
+        y = y_axis.at(point.summary.mean)
+        across = _path(((AREA.left, y), (AREA.right, y)))
+        lines.append(Line(i, one.name, across, _whisker(AREA.right - 6, point, y_axis), ()))
     digits = decimals(point.summary for point in every)
     rows = tuple(
         PointRow(
@@ -99,21 +107,6 @@ def draw(figure: VariedFigure, sweep: str, file: Path) -> None:
     """Writes the figure as PNG."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(to_png(image("varied.svg", figure=figure, sweep=sweep, area=AREA, legend_line=LEGEND_LINE)))
-
-
-def _line(number: int, series: Series, x_axis: Axis, y_axis: Axis) -> Line:
-    places = tuple((x_axis.at(point.value), y_axis.at(point.summary.mean)) for point in series.points)
-    whiskers = "".join(_whisker(x, point, y_axis) for (x, _), point in zip(places, series.points, strict=True))
-    return Line(number, series.name, _path(places), whiskers, places)
-
-
-def _reference_line(number: int, series: Series, y_axis: Axis) -> Line:
-    """A line across the figure, with its interval at the right end."""
-    (point,) = series.points
-    y = y_axis.at(point.summary.mean)
-    return Line(
-        number, series.name, _path(((AREA.left, y), (AREA.right, y))), _whisker(AREA.right - 6, point, y_axis), ()
-    )
 
 
 def _whisker(x: float, point: SeriesPoint, y_axis: Axis) -> str:

@@ -5,11 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trainables.act.analysis.trained import ponder_of, results_of
 from trainables.act.config import ActConfig, Addition, Evaluation, Fixed, Sort
-from trainables.act.evaluation import Results
 from trainables.act.tasks import data, places
 from trainables.act.tasks.addition import BASE, END
 from trainables.act.tasks.batch import Batch
@@ -23,7 +21,12 @@ def by_step(
     """N and N + R of each step of test sequences with so many numbers; of addition also the digits that are summed."""
     sequences = data.test_set(config, evaluation)
     num_numbers = sequences.num_steps.numpy() // (2 if isinstance(task, Sort) else 1)
-    rows = [_row(num_numbers == length, lengths[:i].count(length), length) for i, length in enumerate(lengths)]
+    rows = []
+    for i, length in enumerate(lengths):
+        found, skipped = np.flatnonzero(num_numbers == length), lengths[:i].count(length)
+        if len(found) <= skipped:
+            raise InputError(f"`lengths` must be of test sequences, but {len(found)} of them have {length} numbers.")
+        rows.append(int(found[skipped]))
     results = results_of(config, checkpoint, sequences, evaluation)  # of all: PonderNet draws by place in the test
     measures = dict(ponder_of(results))
     if isinstance(task, Addition):
@@ -36,13 +39,6 @@ def by_step(
             name = (number + 1, step + 1, _read(task, sequence, step), _target(task, sequence, step), is_last)
             cells |= {(*name, measure): float(values[row, step]) for measure, values in measures.items()}
     return cells
-
-
-def _row(is_so_long: NDArray[np.bool_], skipped: int, length: int) -> int:
-    places = np.flatnonzero(is_so_long)
-    if len(places) <= skipped:
-        raise InputError(f"`lengths` must be of test sequences, but {len(places)} of them have {length} numbers.")
-    return int(places[skipped])
 
 
 def _read(task: Addition | Sort, sequence: Batch, step: int) -> str:
@@ -77,18 +73,14 @@ def by_difficulty(config: ActConfig, checkpoint: Path, evaluation: Evaluation, l
     for level in np.unique(results.difficulty[is_chosen]).tolist():
         steps = is_chosen & (results.difficulty == level)
         cells |= {(level, name): float(values[steps].mean()) for name, values in ponder_of(results).items()}
-        cells[level, "step_error"] = _error(results, steps, level)
+        is_target = steps & results.has_target
+        if not is_target.any():
+            raise InputError(
+                f"Some step of each difficulty must have a target, but none of difficulty {level} has in these "
+                "sequences; leave out `length`, or give it another number."
+            )
+        cells[level, "step_error"] = float(1 - results.is_right[is_target].mean())
     return cells
-
-
-def _error(results: Results, steps: NDArray[np.bool_], level: int) -> float:
-    is_target = steps & results.has_target
-    if not is_target.any():
-        raise InputError(
-            f"Some step of each difficulty must have a target, but none of difficulty {level} has in these sequences; "
-            "leave out `length`, or give it another number."
-        )
-    return float(1 - results.is_right[is_target].mean())
 
 
 def counts(config: ActConfig, checkpoint: Path, evaluation: Evaluation, most: int) -> Cells:

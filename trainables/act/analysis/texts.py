@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trainables.act.analysis.trained import ponder_of, predictions_of, results_of
 from trainables.act.byte_kinds import kinds_of
@@ -89,20 +88,10 @@ def by_sentence(config: ActConfig, checkpoint: Path, evaluation: Evaluation, cou
         raise InputError("The test must have a whole sentence, with one before it; give the evaluation more sequences.")
     cells: dict[tuple[Any, ...], float] = {}
     for number, (start, end) in enumerate(pairwise(ends), start=1):
-        name = (number, _printable(read[start:end]))
-        cells |= {(*name, measure): value for measure, value in _sums(updates[start:end], bits[start:end]).items()}
+        words = " ".join(read[start:end].decode(errors="replace").split())
+        name = (number, words if len(words) <= MOST_CHARACTERS else f"{words[: MOST_CHARACTERS - 1]}\u2026")
+        cells[*name, "bytes"] = float(end - start)
+        cells[*name, "updates"] = float(updates[start:end].sum())
+        cells[*name, "updates_per_byte"] = float(updates[start:end].mean())
+        cells[*name, "bits_per_byte"] = float(bits[start:end].mean())
     return cells
-
-
-def _sums(updates: NDArray[np.integer], bits: NDArray[np.floating]) -> dict[str, float]:
-    return {
-        "bytes": float(len(updates)),
-        "updates": float(updates.sum()),
-        "updates_per_byte": float(updates.mean()),
-        "bits_per_byte": float(bits.mean()),
-    }
-
-
-def _printable(sentence: bytes) -> str:
-    words = " ".join(sentence.decode(errors="replace").split())
-    return words if len(words) <= MOST_CHARACTERS else f"{words[: MOST_CHARACTERS - 1]}\u2026"

@@ -53,7 +53,8 @@ def frames(utterances: Sequence[Utterance], features: Features, make: Make) -> l
     if place is None or not utterances or any(utterance.audio is None for utterance in utterances):
         return [make(utterance) for utterance in utterances]
     lengths = [num_frames(utterance.num_samples, features) for utterance in utterances]
-    key = _key(utterances, features)
+    content = [[u.identity, u.num_samples, digest(u.audio)] for u in utterances]
+    key = content_hash(features, FIXED_SETTINGS, torchaudio.__version__, digest(Path(front_end)), content)
     return rows(place, key, lengths, features.num_mel_bins, lambda: enumerate(map(make, utterances)))
 
 
@@ -101,11 +102,6 @@ def _one_at_a_time(place: Path, key: str) -> Iterator[None]:
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def _key(utterances: Sequence[Utterance], features: Features) -> str:
-    content = [[u.identity, u.num_samples, digest(u.audio)] for u in utterances]
-    return content_hash(features, FIXED_SETTINGS, torchaudio.__version__, digest(Path(front_end)), content)
 
 
 def digest(path: Path | None) -> str:

@@ -152,12 +152,6 @@ def _reason(error: Exception) -> str:
     return f"the server answers {error.code} ({known.get(error.code, 'which no standard knows')})"
 
 
-def _length_of(response: http.client.HTTPResponse) -> int:
-    """How many bytes the server announces; 0 where it does not, or announces what is no number."""
-    text = response.headers.get("Content-Length") or ""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else 0
-
-
 def _go_on(url: str, partial: Path) -> Iterator[Progress]:
     """Appends to `partial` what it lacks."""
     have = partial.stat().st_size if partial.exists() else 0
@@ -171,8 +165,12 @@ def _go_on(url: str, partial: Path) -> Iterator[Progress]:
     with response:
         is_rest = response.status == http.HTTPStatus.PARTIAL_CONTENT
         done = have if is_rest else 0
-        length = _length_of(response)
-        _check_space(partial.parent, length)
+        announced = response.headers.get("Content-Length") or ""
+        is_number = announced.isascii() and announced.isdigit() and len(announced) <= MOST_DIGITS
+        length = int(announced) if is_number else 0
+        free = shutil.disk_usage(partial.parent).free
+        if length > free:
+            raise InputError(f"{partial.parent} must have {length / 1e9:.1f} GB free, but has {free / 1e9:.1f}.")
         with partial.open("ab" if is_rest else "wb") as file:
             while chunk := response.read(CHUNK_BYTES):
                 file.write(chunk)
@@ -180,12 +178,6 @@ def _go_on(url: str, partial: Path) -> Iterator[Progress]:
                 yield Progress(done, length + (have if is_rest else 0) if length else 0)
         if length and done < length + (have if is_rest else 0):
             raise http.client.IncompleteRead(b"", length)
-
-
-def _check_space(folder: Path, num_bytes: int) -> None:
-    free = shutil.disk_usage(folder).free
-    if num_bytes > free:
-        raise InputError(f"{folder} must have {num_bytes / 1e9:.1f} GB free, but has {free / 1e9:.1f}.")
 
 
 def unpack(archive: Archive, folder: Path) -> Path:

@@ -108,7 +108,10 @@ def read_audio(config: LibriSpeech, spared: LibriSpeech | None = None) -> Splits
         spared: a task whose validation and test speakers are left out.
     """
     folders = [locate(config.root, name) for name in config.train]
-    left_out = _tested_speakers(spared) if spared else set()
+    left_out: Set[str] = set()
+    if spared:
+        train, test = ([locate(spared.root, name) for name in names] for names in (spared.train, spared.test))
+        left_out = _validation_speakers(spared, train) | set(_speakers(test))
     paths = sorted(p for folder in folders for p in folder.glob("*/*/*.flac") if p.parent.parent.name not in left_out)
     if not paths:
         raise InputError(f"No SPEAKER/CHAPTER/*.flac in {', '.join(map(str, folders))}.")
@@ -157,12 +160,6 @@ def read_transcript(path: Path) -> list[Transcript]:
 
 def _speakers(folders: Sequence[Path]) -> list[str]:
     return sorted({path.name for folder in folders for path in folder.iterdir() if path.is_dir()})
-
-
-def _tested_speakers(config: LibriSpeech) -> set[str]:
-    """The speakers that a task validates or tests on."""
-    train, test = ([locate(config.root, name) for name in names] for names in (config.train, config.test))
-    return _validation_speakers(config, train) | set(_speakers(test))
 
 
 def _validation_speakers(config: LibriSpeech, folders: Sequence[Path], left_out: Set[str] = frozenset()) -> set[str]:

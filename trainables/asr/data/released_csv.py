@@ -38,9 +38,17 @@ def index(files: Iterable[Path]) -> dict[str, AlignedRow]:
     rows: dict[str, AlignedRow] = {}
     for file in files:
         for number, row in _rows(file):
-            identity, aligned = PurePosixPath(row[PATH]).stem, _aligned(row, f"{file}, line {number}")
+            where, identity = f"{file}, line {number}", PurePosixPath(row[PATH]).stem
+            phones = tuple(phone.lower() for phone in row[PHONEMES].split())
+            unknown = [phone for phone in phones if phone not in _KNOWN]
+            if unknown or not phones:
+                given = repr(unknown[0]) if unknown else "none"
+                raise InputError(
+                    f"{where}: {PHONEMES} must have the 39 ARPAbet phones, sil and spn, but has {given}; correct it."
+                )
+            aligned = AlignedRow(phones, _times_s(row, phones, where))
             if rows.setdefault(identity, aligned) != aligned:
-                raise InputError(f"{file}, line {number}: {identity} has other phones elsewhere; remove one row.")
+                raise InputError(f"{where}: {identity} has other phones elsewhere; remove one row.")
     return rows
 
 
@@ -57,17 +65,6 @@ def _rows(file: Path) -> Sequence[tuple[int, Mapping[str, str]]]:
         if None in row or None in row.values():
             raise InputError(f"{file}, line {number} must have as many cells as the first line; correct it.")
     return rows
-
-
-def _aligned(row: Mapping[str, str], where: str) -> AlignedRow:
-    phones = tuple(phone.lower() for phone in row[PHONEMES].split())
-    unknown = [phone for phone in phones if phone not in _KNOWN]
-    if unknown or not phones:
-        given = repr(unknown[0]) if unknown else "none"
-        raise InputError(
-            f"{where}: {PHONEMES} must have the 39 ARPAbet phones, sil and spn, but has {given}; correct it."
-        )
-    return AlignedRow(phones, _times_s(row, phones, where))
 
 
 def _times_s(row: Mapping[str, str], phones: tuple[str, ...], where: str) -> tuple[tuple[float, float], ...] | None:

@@ -109,15 +109,11 @@ def waveform(config: Synthetic, identity: str, speaker: str, labels: tuple[int, 
     import torch
 
     silence = np.zeros(PAUSE_SAMPLES)
-    speech = np.concatenate([silence, *_sounds(config, identity, speaker, labels), silence])
+    tract, sources = _sources(config, identity, speaker, labels)
+    sounds = [_sound(LABELS[label], tract, source) for label, source in zip(labels, sources, strict=True)]
+    speech = np.concatenate([silence, *sounds, silence])
     noise = rng.numpy_generator(config.seed, "noise", identity).standard_normal(len(speech))
     return torch.from_numpy(np.clip(0.3 * speech + config.noise * noise, -1, 1).astype(np.float32))
-
-
-def _sounds(config: Synthetic, identity: str, speaker: str, labels: tuple[int, ...]) -> list[NDArray[np.float64]]:
-    """Each phone in turn."""
-    tract, sources = _sources(config, identity, speaker, labels)
-    return [_sound(LABELS[label], tract, source) for label, source in zip(labels, sources, strict=True)]
 
 
 def _sources(
@@ -130,38 +126,26 @@ def _sources(
     sources = []
     for sound in (SOUNDS[LABELS[label]] for label in labels):
         num_samples = int(SAMPLE_RATE_HZ * sound.duration_s * rate * draw.uniform(0.8, 1.25))
-        sources.append(_source(num_samples, pitch_hz * draw.uniform(0.95, 1.05), sound.voicing, draw))
+        period = round(SAMPLE_RATE_HZ / (pitch_hz * draw.uniform(0.95, 1.05)))
+        pulses = np.zeros(num_samples)
+        pulses[:: max(1, period)] = 1.0
+        noise = (1 - sound.voicing) * 0.3 * draw.standard_normal(num_samples)
+        sources.append(sound.voicing * pulses + noise)
     return tract, sources
 
 
 def _sound(phone: str, tract: float, source: NDArray[np.float64]) -> NDArray[np.float64]:
-    sound, num_samples = SOUNDS[phone], len(source)
-    shaped = np.zeros(num_samples)
-    for order, formant_hz in enumerate(sound.formants_hz):
-        shaped += _resonate(source, min(formant_hz * tract, 7600.0)) / (order + 1)
-    shaped *= sound.loudness / (np.abs(shaped).max() + 1e-9)
-    return shaped * _envelope(num_samples, is_stop=phone in STOPS)
-
-
-def _source(num_samples: int, pitch_hz: float, voicing: float, draw: np.random.Generator) -> NDArray[np.float64]:
-    pulses = np.zeros(num_samples)
-    pulses[:: max(1, round(SAMPLE_RATE_HZ / pitch_hz))] = 1.0
-    return voicing * pulses + (1 - voicing) * 0.3 * draw.standard_normal(num_samples)
-
-
-def _resonate(source: NDArray[np.float64], formant_hz: float) -> NDArray[np.float64]:
     from scipy.signal import lfilter  # takes a second to load
 
+    sound, num_samples = SOUNDS[phone], len(source)
+    shaped = np.zeros(num_samples)
     radius = np.exp(-np.pi * BANDWIDTH_HZ / SAMPLE_RATE_HZ)
-    angle = 2 * np.pi * formant_hz / SAMPLE_RATE_HZ
-    shaped: NDArray[np.float64] = lfilter([1 - radius], [1, -2 * radius * np.cos(angle), radius**2], source)
-    return shaped
-
-
-def _envelope(num_samples: int, is_stop: bool) -> NDArray[np.float64]:
-    """Rises and falls over 5 ms; a stop is silent in its first half."""
-    ramp = np.minimum(1, np.arange(1, num_samples + 1) / (SAMPLE_RATE_HZ * 0.005))
+    for order, formant_hz in enumerate(sound.formants_hz):
+        angle = 2 * np.pi * min(formant_hz * tract, 7600.0) / SAMPLE_RATE_HZ
+        shaped += lfilter([1 - radius], [1, -2 * radius * np.cos(angle), radius**2], source) / (order + 1)
+    shaped *= sound.loudness / (np.abs(shaped).max() + 1e-9)
+    ramp = np.minimum(1, np.arange(1, num_samples + 1) / (SAMPLE_RATE_HZ * 0.005))  # rises and falls over 5 ms
     envelope: NDArray[np.float64] = ramp * ramp[::-1]
-    if is_stop:
+    if phone in STOPS:
         envelope[: num_samples // 2] = 0
-    return envelope
+    return shaped * envelope

@@ -53,12 +53,7 @@ def _item(name: str, rows: Sequence[Mapping[str, str]]) -> Item:
         if rows[0][column] != rows[1][column]:
             values = " and ".join(repr(row[column]) for row in rows)
             raise InputError(f"{name} must have one {column} in both rows, but has {values}; correct it.")
-    _check_values(name, rows[0], forms)
-    is_plural, is_generated = rows[0]["correct_number"] == "plur", rows[0]["type"] == "generated"
-    return Item(_prefix(name, rows[0]), forms["correct"], forms["wrong"], is_plural, is_generated)
-
-
-def _check_values(name: str, row: Mapping[str, str], forms: Mapping[str, str]) -> None:
+    row = rows[0]
     for column, known in _VALUES.items():
         if row[column] not in known:
             rule = f"{name} must have {' or '.join(known)} as {column}"
@@ -66,16 +61,13 @@ def _check_values(name: str, row: Mapping[str, str], forms: Mapping[str, str]) -
     for form in forms.values():
         if len(form.split()) != 1:
             raise InputError(f"{name} must have forms of one word, but has {form!r}; correct it, or remove the item.")
-
-
-def _prefix(name: str, row: Mapping[str, str]) -> tuple[str, ...]:
-    """The first words of `sent`: in `prefix`, words outside the authors' vocabulary are `<unk>`."""
     given = row["prefix"].split()
-    words = row["sent"].split()[: len(given)]
+    words = row["sent"].split()[: len(given)]  # in `prefix`, words outside the authors' vocabulary are `<unk>`
     if not given or row["len_prefix"] != str(len(given)):
         rule = f"{name} must have the number of words of prefix, at least 1, as len_prefix"
         raise InputError(f"{rule}, but has {row['len_prefix']!r} for {len(given)}; correct it.")
     if len(words) < len(given) or any(a not in (b, _UNK) for a, b in zip(given, words, strict=True)):
         rule = f"{name} must have a prefix that begins sent"
         raise InputError(f"{rule}, but has {row['prefix']!r} for {' '.join(words)!r}; correct it.")
-    return tuple(words)
+    is_plural, is_generated = row["correct_number"] == "plur", row["type"] == "generated"
+    return Item(tuple(words), forms["correct"], forms["wrong"], is_plural, is_generated)

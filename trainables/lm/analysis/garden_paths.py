@@ -61,17 +61,19 @@ def read(path: Path) -> tuple[GardenPath, ...]:
 
 
 def _sentences(text: str, name: str) -> tuple[GardenPath, ...]:
-    lines = enumerate(io.StringIO(text, newline=None), start=1)
-    return tuple(_sentence(line.split(), f"Line {number} of {name}") for number, line in lines if line.strip())
-
-
-def _sentence(words: list[str], name: str) -> GardenPath:
-    marked = [index for index, word in enumerate(words) if word.startswith(_MARK)]
-    if len(marked) > 1:
-        raise InputError(f"{name} must mark at most one word with {_MARK}, but marks {len(marked)}; leave one mark.")
-    if _MARK in words:
-        raise InputError(f"{name} must have {_MARK} directly before a word, but has it alone; remove the blank.")
-    return GardenPath(tuple(word.removeprefix(_MARK) for word in words), marked[0] if marked else None)
+    sentences = []
+    for number, line in enumerate(io.StringIO(text, newline=None), start=1):
+        words, where = line.split(), f"Line {number} of {name}"
+        marked = [index for index, word in enumerate(words) if word.startswith(_MARK)]
+        if len(marked) > 1:
+            rule = f"{where} must mark at most one word with {_MARK}"
+            raise InputError(f"{rule}, but marks {len(marked)}; leave one mark.")
+        if _MARK in words:
+            raise InputError(f"{where} must have {_MARK} directly before a word, but has it alone; remove the blank.")
+        if words:
+            bare = tuple(word.removeprefix(_MARK) for word in words)
+            sentences.append(GardenPath(bare, marked[0] if marked else None))
+    return tuple(sentences)
 
 
 SENTENCES: Final = _sentences(_CLASSIC, "the classic sentences")

@@ -15,9 +15,16 @@ def about_sentences(config: LmConfig, checkpoint: Path, evaluation: Evaluation, 
     """Each word of the sentences in a file, by default classic garden paths; recoded everywhere, or at one position."""
     sentences = garden_paths.read(Path(options["file"])) if "file" in options else garden_paths.SENTENCES
     longest = max(len(item.words) for item in sentences)
-    step = _step(options["step"], longest) if "step" in options else None
-    trained = trained_model.load(config, checkpoint, evaluation)
-    cells = trained_model.of_sentences(trained, sentences, None if step is None else step - 1)
+    recode_at = None
+    if "step" in options:
+        text = options["step"]
+        if not (text.isascii() and text.isdigit() and 1 <= int(text) <= longest):
+            raise InputError(
+                f"The option `step` must be a number from 1 to {longest}, the words of the longest sentence, "
+                f"but got {text!r}."
+            )
+        recode_at = int(text) - 1
+    cells = trained_model.of_sentences(trained_model.load(config, checkpoint, evaluation), sentences, recode_at)
     return {
         (sentence, position, word, sentences[sentence - 1].critical == position - 1, measure): value
         for (sentence, position, word, measure), value in cells.items()
@@ -44,15 +51,6 @@ def about_theorems(config: LmConfig, checkpoint: Path, evaluation: Evaluation, o
 def _compared(options: Options) -> tuple[str, str]:
     """Recoding at one word alone changes the words behind it; recoding everywhere each word itself."""
     return ("bits_without", "bits_before") if "step" in options else ("bits_before", "bits_after")
-
-
-def _step(text: str, longest: int) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= longest):
-        raise InputError(
-            f"The option `step` must be a number from 1 to {longest}, the words of the longest sentence, "
-            f"but got {text!r}."
-        )
-    return int(text)
 
 
 def _file(options: Options, about: str) -> Any:

@@ -62,7 +62,8 @@ def read(trained: Trained) -> TokenRecord:
             rows.setdefault(name, []).append(values)
     whole = {name: torch.cat(parts).t().flatten() for name, parts in rows.items()}  # stream by stream: the text's order
     is_target = whole["tokens"] != NO_TARGET
-    numbers = {name: _array(values[is_target]) for name, values in whole.items()}
+    told = {name: values[is_target] for name, values in whole.items()}
+    numbers = {name: (part.double() if part.is_floating_point() else part).cpu().numpy() for name, part in told.items()}
     return TokenRecord(**{name: numbers.get(name) for name in TokenRecord.__dataclass_fields__})  # type: ignore[arg-type]
 
 
@@ -106,9 +107,3 @@ def _of_trace(trained: Trained, attached: AttachedRecoder, window: Window, run: 
         "delta_after": torch.stack(trace.after),
         "step_sizes": sizes.unflatten(1, (copies, -1)).mean(1),
     }
-
-
-def _array(values: Tensor) -> NDArray[np.float64] | NDArray[np.int64]:
-    kept = values.double() if values.is_floating_point() else values
-    array: NDArray[np.float64] | NDArray[np.int64] = kept.cpu().numpy()
-    return array

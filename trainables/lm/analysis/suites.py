@@ -60,7 +60,15 @@ def read(path: Path) -> Suite:
         InputError: if the file is no suite of a known design, or one of its items is incomplete.
     """
     sentences = _sentences(path, rows_of(path, _COLUMNS, ","))
-    suite = Suite(path.stem, sentences, _contrast(path, {sentence.condition for sentence in sentences}))
+    conditions = {sentence.condition for sentence in sentences}
+    contrast = next((design for design in _DESIGNS.values() if conditions == {*design.plus, *design.minus}), None)
+    if contrast is None:
+        known = "; ".join(f"{name} ({', '.join(design.plus + design.minus)})" for name, design in _DESIGNS.items())
+        raise InputError(
+            f"The conditions of {path} must be those of a known design, but are {', '.join(sorted(conditions))}; "
+            f"rename them to those of one of: {known}."
+        )
+    suite = Suite(path.stem, sentences, contrast)
     _check(suite)
     return suite
 
@@ -95,12 +103,12 @@ def _sentences(path: Path, rows: Iterable[Mapping[str, str]]) -> tuple[Sentence,
             place = f"region {region} of item {item}, {row['condition_name']}"
             raise InputError(f"{path} must have each region once, but has {place}, twice; remove one.")
         regions[region] = row
-    return tuple(_sentence(*key, [regions[number] for number in sorted(regions)]) for key, regions in sentences.items())
-
-
-def _sentence(item: int, condition: str, rows: Iterable[Mapping[str, str]]) -> Sentence:
-    pairs = [(word, row["region_name"]) for row in rows for word in _WORD.findall(row["content"])]
-    return Sentence(item, condition, tuple(word for word, _ in pairs), tuple(region for _, region in pairs))
+    made = []
+    for (item, condition), regions in sentences.items():
+        in_order = [regions[number] for number in sorted(regions)]
+        pairs = [(word, row["region_name"]) for row in in_order for word in _WORD.findall(row["content"])]
+        made.append(Sentence(item, condition, tuple(word for word, _ in pairs), tuple(region for _, region in pairs)))
+    return tuple(made)
 
 
 def _whole(path: Path, row: Mapping[str, str], column: str) -> int:
@@ -108,17 +116,6 @@ def _whole(path: Path, row: Mapping[str, str], column: str) -> int:
         return int(row[column])
     except ValueError:
         raise InputError(f"{column} in {path} must be a whole number, but is {row[column]!r}; correct it.") from None
-
-
-def _contrast(path: Path, conditions: set[str]) -> Contrast:
-    for contrast in _DESIGNS.values():
-        if conditions == {*contrast.plus, *contrast.minus}:
-            return contrast
-    known = "; ".join(f"{name} ({', '.join(design.plus + design.minus)})" for name, design in _DESIGNS.items())
-    raise InputError(
-        f"The conditions of {path} must be those of a known design, but are {', '.join(sorted(conditions))}; "
-        f"rename them to those of one of: {known}."
-    )
 
 
 def _by_item(suite: Suite) -> dict[int, dict[str, int]]:

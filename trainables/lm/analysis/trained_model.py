@@ -116,7 +116,15 @@ def of_suites(trained: Trained, chosen: Sequence[suites.Suite]) -> Cells:
     """
     cells: Cells = {}
     for suite in chosen:
-        known = _known_items(trained, suite)
+        is_known: dict[int, bool] = {}
+        for sentence in suite.sentences:
+            pairs = zip(sentence.words, sentence.regions, strict=True)
+            critical = [word for word, region in pairs if region == suite.contrast.region]
+            all_known = all(word in trained.text.index for word in critical)
+            is_known[sentence.item] = is_known.get(sentence.item, True) and all_known
+        if not any(is_known.values()):
+            raise InputError(f"No item of {suite.name} has critical words that the text's vocabulary knows.")
+        known = np.array(list(is_known.values()))
         numbers = [trained.text.encode(sentence.words) for sentence in suite.sentences]
         for reading, attached in trained.readings().items():
             records = words.read(trained.network, numbers, trained.start, attached, trained.seed)
@@ -143,11 +151,14 @@ def of_agreement(trained: Trained, items: Sequence[agreement.Item]) -> Cells:
             "Agreement needs items with both forms in the vocabulary of the text, two for a probe, but of "
             f"{len(items)} only {len(known)} are so."
         )
+    prefixes = [trained.text.encode(item.prefix) for item in counted]
+    forms = [trained.text.encode((item.correct, item.wrong)) for item in counted]
+    kinds = np.array([item.is_generated for item in counted])
     cells: Cells = {}
     for reading, attached in trained.readings().items():
         labelled = _with_labels(trained, attached, known) if _has_probe(attached) else attached
-        is_right = _is_right(trained, counted, labelled)
-        kinds = np.array([item.is_generated for item in counted])
+        nats = words.compare(trained.network, prefixes, forms, trained.start, labelled, trained.seed)
+        is_right = nats[:, 0] < nats[:, 1]
         for kind, chosen in (("all", kinds | True), ("generated", kinds), ("original", ~kinds)):
             if chosen.any():
                 cells[kind, reading, "accuracy"] = float(is_right[chosen].mean())
@@ -172,29 +183,8 @@ def of_theorems(trained: Trained) -> Cells:
     return cells
 
 
-def _known_items(trained: Trained, suite: suites.Suite) -> Any:
-    """Whether all critical words of each item have a number."""
-    is_known: dict[int, bool] = {}
-    for sentence in suite.sentences:
-        pairs = zip(sentence.words, sentence.regions, strict=True)
-        critical = [word for word, region in pairs if region == suite.contrast.region]
-        all_known = all(word in trained.text.index for word in critical)
-        is_known[sentence.item] = is_known.get(sentence.item, True) and all_known
-    if not any(is_known.values()):
-        raise InputError(f"No item of {suite.name} has critical words that the text's vocabulary knows.")
-    return np.array(list(is_known.values()))
-
-
 def _has_probe(attached: AttachedRecoder | None) -> bool:
     return attached is not None and isinstance(attached.recoder.signal, WeakSupervision)
-
-
-def _is_right(trained: Trained, items: Sequence[agreement.Item], attached: AttachedRecoder | None) -> Any:
-    """Whether each item's right form is the likelier one."""
-    prefixes = [trained.text.encode(item.prefix) for item in items]
-    forms = [trained.text.encode((item.correct, item.wrong)) for item in items]
-    nats = words.compare(trained.network, prefixes, forms, trained.start, attached, trained.seed)
-    return nats[:, 0] < nats[:, 1]
 
 
 def _with_labels(

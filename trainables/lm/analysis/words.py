@@ -142,7 +142,9 @@ def _runs(
     size = 1 if recoder and _draws(recoder) else MAX_SENTENCES
     for first in range(0, len(sentences), size):
         rows = slice(first, first + size)
-        window = _window(sentences[rows], start).to(device)
+        inputs = pad_sequence([torch.tensor([start, *words[:-1]]) for words in sentences[rows]])
+        targets = pad_sequence([torch.tensor(list(words)) for words in sentences[rows]], padding_value=NO_TARGET)
+        window = Window(inputs, targets).to(device)
         shape = (window.targets.shape[0], window.targets.shape[1])
         generator = torch.Generator(device).manual_seed(rng.derive(seed, "words", first))
         drawn = noise.draw(network.config, recoder, shape, network.vocabulary_size, generator, is_training=False)
@@ -170,10 +172,3 @@ def _labelled(attached: AttachedRecoder | None, rows: slice) -> AttachedRecoder 
         return attached
     supervision = attached.supervision
     return replace(attached, supervision=Supervision(supervision.weight, supervision.bias, supervision.labels[rows]))
-
-
-def _window(sentences: Sentences, start: int) -> Window:
-    """The sentences as streams, each behind `start`; shorter ones are filled up."""
-    inputs = pad_sequence([torch.tensor([start, *words[:-1]]) for words in sentences])
-    targets = pad_sequence([torch.tensor(list(words)) for words in sentences], padding_value=NO_TARGET)
-    return Window(inputs, targets)
