@@ -11,7 +11,7 @@ from orchestrator.report.comparison_table import comparison_table
 from orchestrator.report.condition_table import condition_table, front_objectives
 from orchestrator.report.figure.front import front_figure
 from orchestrator.report.front_table import front_rows
-from orchestrator.report.html import image
+from orchestrator.report.render import image
 from orchestrator.report.selection import selected_points
 from orchestrator.report.table import Table, to_html
 from orchestrator.results.comparison import Comparison

@@ -204,7 +204,7 @@ def _refuse(checks: Iterable[Check], console: Console) -> None:
 
 def _make_room(factory: TaskFactory, accept_code: bool, console: Console, seeds: Collection[int] = ()) -> None:
     """Moves outdated replicates to an archive, of these seeds or of all, and says so."""
-    from orchestrator.scheduler.again import make_room
+    from orchestrator.scheduler.outdated import make_room
 
     if archived := make_room(factory, accept_code, seeds):
         file, number = archived

@@ -25,6 +25,9 @@ from trainables.importing import root_of
 LIMIT_BYTES: Final = 100_000_000
 PROJECT: Final = Path(__file__).parents[2]
 PACKAGES: Final = ("orchestrator", "search_spaces", "trainables", "ponderay")
+BUNDLES: Final = "evidence"
+"""A folder of this repository, a third of it, that no job reads."""
+
 LEFT_OUT_ON_TOP: Final = ("runs", "data")
 SAME_TIME: Final = (1980, 1, 1, 0, 0, 0)
 
@@ -97,7 +100,8 @@ def find_upload(settings: Settings, project: Path = PROJECT, modules: Iterable[s
             folders.add((Path(folder), top if INSTALLED.intersection(Path(folder).parts) else ""))
     own = tuple(_of_user(settings, *place) for place in sorted(folders))
     if (root / "pyproject.toml").is_file() and not own:
-        candidates: Iterable[Path] = _of_repository(root) or _walk(root, root)
+        every = _of_repository(root) or _walk(root, root)
+        candidates: Iterable[Path] = (file for file in every if file.parts[0] != BUNDLES)
     else:
         candidates = (file for package in PACKAGES for file in _walk(root / package, root))
     places = Counter(file for part in own for file in part.files)

@@ -14,9 +14,9 @@ from orchestrator.report.answers import Answers, front_of
 from orchestrator.report.condition_table import condition_table, front_objectives, reference_names
 from orchestrator.report.figure.front import Published, chance_class, front_figure
 from orchestrator.report.front_table import draws_text, front_json
-from orchestrator.report.html import image, page, to_png
 from orchestrator.report.page_table import page_table
 from orchestrator.report.published_marks import published_marks
+from orchestrator.report.render import image, page, to_png
 from orchestrator.report.selection import selected_points
 from orchestrator.results.reference import recorded_question
 from orchestrator.tracking import names

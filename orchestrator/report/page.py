@@ -17,10 +17,10 @@ from orchestrator.report.figure.curves import AREA, curve_figures, curve_metrics
 from orchestrator.report.figure.front import chance_class, front_figure
 from orchestrator.report.figure.varied import AREA as VARIED_AREA
 from orchestrator.report.figure.varied import varied_figures
-from orchestrator.report.html import page
 from orchestrator.report.importance_table import importance_table
 from orchestrator.report.page_table import page_table, settings
 from orchestrator.report.published_marks import compared_marks
+from orchestrator.report.render import page
 from orchestrator.report.selection import curve_conditions, selected_points
 from orchestrator.report.sentences import counted, summary_sentences, warning_sentences
 from orchestrator.report.training_table import training_table

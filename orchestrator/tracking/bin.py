@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.results.study import Replicate
 from orchestrator.tracking import names
 from orchestrator.tracking.mlflow_internals import PARENT
+from orchestrator.tracking.mlflow_writer import matching
 from orchestrator.tracking.pages import CONDITIONS, REPLICATES, SWEEP_RUNS
 from orchestrator.tracking.replicate_tags import encode
-from orchestrator.tracking.runs import matching
 
 if TYPE_CHECKING:
     from mlflow.entities import Run

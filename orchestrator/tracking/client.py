@@ -25,11 +25,11 @@ from orchestrator.tracking import condition_metrics, names
 from orchestrator.tracking.lease_holder import Holder, find_holder
 from orchestrator.tracking.mlflow_reader import RecordedSweep, num_finished, read_origins, read_study, recorded_sweeps
 from orchestrator.tracking.mlflow_runs import MlflowRuns
+from orchestrator.tracking.mlflow_writer import PAGE, RUNNING, KeyedRuns, all_pages, matching, metrics_of, write
 from orchestrator.tracking.moved_folder import follow_folder
 from orchestrator.tracking.names import plain, stored_name
 from orchestrator.tracking.pages import CONDITIONS
 from orchestrator.tracking.registry import Registry, find_registry, open_registry
-from orchestrator.tracking.runs import PAGE, RUNNING, KeyedRuns, all_pages, matching, metrics_of, write
 from orchestrator.tracking.store import (
     address,
     check_address,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.results.study import Origin, Replicate, Study
 from orchestrator.tracking import names
+from orchestrator.tracking.mlflow_writer import all_pages, matching
 from orchestrator.tracking.pages import CONDITIONS, REPLICATES
 from orchestrator.tracking.replicate_tags import decode, decode_settings
-from orchestrator.tracking.runs import all_pages, matching
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -13,7 +13,7 @@ from orchestrator.pareto.front import signs
 from orchestrator.report.answers import Answers
 from orchestrator.report.condition_table import front_objectives, is_reference_point
 from orchestrator.report.figure.axis import Area, Axis
-from orchestrator.report.html import font_file
+from orchestrator.report.render import font_file
 from orchestrator.statistics.subsample import subsample
 from orchestrator.statistics.summary import Interval
 from search_spaces.sweep import Objective

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.report.figure.axis import Area, Axis
-from orchestrator.report.html import image, to_png
 from orchestrator.report.numerals import between, decimals, estimate
+from orchestrator.report.render import image, to_png
 from orchestrator.results.varied import SeriesPoint, Varied
 
 AREA: Final = Area(420, 280, 64, 408, 12, 236)

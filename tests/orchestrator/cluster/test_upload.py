@@ -226,7 +226,8 @@ def test_this_repository_is_small_and_has_its_packages(tmp_path):
     here.check_size()
     names = {file.as_posix() for file in here.files}
     assert {"pyproject.toml", "orchestrator/__main__.py", "search_spaces/asr.py", "trainables/rng.py"} <= names
-    assert here.num_bytes < 10_000_000
+    assert here.num_bytes < 7_500_000
+    assert not any(name.startswith("evidence/") for name in names)  # bundles of results, which no job reads
 
 
 def test_a_sweep_of_ones_own_goes_with_its_folder_and_ponderays_packages_alone(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.scheduler import task_factory
-from orchestrator.scheduler.again import make_room
+from orchestrator.scheduler.outdated import make_room
 from orchestrator.scheduler.put_away import archive, restore
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.load import load_study

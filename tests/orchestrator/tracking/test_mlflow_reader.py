@@ -30,14 +30,14 @@ def test_conditions_come_in_the_order_of_their_start_and_seeds_in_order(store):
 
 
 def test_pages_are_put_together(store, monkeypatch):
-    monkeypatch.setattr("orchestrator.tracking.runs.PAGE", 2)
+    monkeypatch.setattr("orchestrator.tracking.mlflow_writer.PAGE", 2)
     for i in range(5):
         store.write([replicate(f"c{i}", 1)], revision=i + 1, start_ms=i + 1)
     assert read(store).conditions == ("c0", "c1", "c2", "c3", "c4")
 
 
 def test_a_condition_that_is_added_between_two_pages_doubles_none(store, monkeypatch):
-    monkeypatch.setattr("orchestrator.tracking.runs.PAGE", 2)
+    monkeypatch.setattr("orchestrator.tracking.mlflow_writer.PAGE", 2)
     for i in range(4):
         store.write([replicate(f"c{i}", 1)], revision=i + 1, start_ms=i + 1)
     search, asked = store.client.search_runs, []
