@@ -8,7 +8,7 @@ it aside as `journal.damaged-1.jsonl` and begins with these lines. A checkpoint 
 
 A step counts once, however often the replicate was cut off. The next attempt goes on from the `newest` whole
 checkpoint and makes the steps behind it again. Of those, the ones that the journal has get no second line, though their
-checkpoint is kept (`JournalTrial.report`); the rest of a torn last line goes as the next one is written (`JournalFile`).
+checkpoint is kept (`JournalTrial.report`); what a crash left of a line goes as the next is written (`JournalFile`).
 
 Where the folder is shared by a URL, that is the truth: others read there and fetch what they need, and whoever writes
 begins with what is there and sends every change at once, in the same order. Of metrics without a checkpoint the last
