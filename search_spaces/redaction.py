@@ -115,9 +115,13 @@ def without_secrets(command: str) -> str:
     return redacted_text(" ".join(kept))
 
 
-def redacted_setting(path: str, value: str) -> str:
-    """The value of the setting `path`: *** where its name or what it holds is a secret."""
-    return _without_secret(f"{path}={value}")[len(path) + 1 :]
+def redacted_setting(path: str, value: str, secrets: tuple[str, ...] | None = None) -> str:
+    """The value of the setting `path`: *** where its name or what it holds is a secret.
+
+    Args:
+        secrets: default: those of the environment as it is now.
+    """
+    return _without_secret(f"{path}={value}", secrets)[len(path) + 1 :]
 
 
 def redacted_value(path: str, value: Any) -> Any:
@@ -149,8 +153,8 @@ def redacted_leaves(values: Mapping[str, object]) -> dict[str, str]:
 
 
 @lru_cache(maxsize=1 << 14)
-def _redacted_under(path: str, value: str, _secrets: tuple[str, ...], _declared: frozenset[str]) -> str:
-    return redacted_setting(path, value)
+def _redacted_under(path: str, value: str, secrets: tuple[str, ...], _declared: frozenset[str]) -> str:
+    return redacted_setting(path, value, secrets)
 
 
 def redacted_uri(uri: str) -> str:
@@ -158,10 +162,11 @@ def redacted_uri(uri: str) -> str:
     return _PASSWORD_OPTION.sub(rf"\1{HIDDEN}", _PASSWORD.sub(rf"\1:{HIDDEN}@", uri))
 
 
-def redacted_text(text: str) -> str:
+def redacted_text(text: str, secrets: tuple[str, ...] | None = None) -> str:
     """Any text, such as an error, with *** for what looks like a password, a token or a key in it."""
     return _INNER.sub(
-        lambda match: match[0] if _FEW.fullmatch(match[0]) else match[1] + HIDDEN, _redacted(text, "|[^\\s,;&}}\\])]+")
+        lambda match: match[0] if _FEW.fullmatch(match[0]) else match[1] + HIDDEN,
+        _redacted(text, "|[^\\s,;&}}\\])]+", secrets),
     )
 
 
@@ -189,17 +194,18 @@ def redacted_traceback(text: str) -> str:
     return "".join(lines)
 
 
-def _redacted(text: str, unquoted: str = "") -> str:
+def _redacted(text: str, unquoted: str = "", secrets: tuple[str, ...] | None = None) -> str:
     """Whatever the name before it is, but for those of fields that are declared as secrets.
 
     Args:
         unquoted: what else is a value behind these, beside what stands in quotes.
+        secrets: default: those of the environment as it is now.
     """
     if declared_names:
         names = "|".join(map(re.escape, sorted(declared_names)))
         value = rf"""("[^"]*"|'[^']*'{unquoted})"""
         text = re.sub(rf"""(?<!\w)((?:{names})["']?\s*[:=]\s*)(?:SecretStr\()?{value}""", rf"\1{HIDDEN}", text)
-    for secret in _of_environment():
+    for secret in _of_environment() if secrets is None else secrets:
         text = text.replace(secret, HIDDEN)
     text = _LONE_USER.sub(rf"\1{HIDDEN}@", _OF_URI.sub(rf"\1:{HIDDEN}@", _PEM.sub(HIDDEN, text)))
     text = _OF_COMMAND.sub(lambda match: match[match.lastindex or 0] + HIDDEN, text)
@@ -225,11 +231,12 @@ def _secrets_among(given: frozenset[tuple[str, str]], known: frozenset[str]) -> 
     return tuple(sorted(secrets | {quote(secret, safe="") for secret in secrets}, key=len, reverse=True))
 
 
-def _without_secret(argument: str) -> str:
+def _without_secret(argument: str, secrets: tuple[str, ...] | None = None) -> str:
     name, sign, value = argument.partition("=")
     if sign and value and name.rpartition(".")[2] in declared_names:
         return f"{name}={HIDDEN}"
     setting = _SETTING.fullmatch(argument)
     if setting:
         return argument if _FEW.fullmatch(argument) else setting[1] + HIDDEN
-    return redacted_text(argument if re.search(r"\s", argument) else _PASSWORD.sub(rf"\1:{HIDDEN}@", argument))
+    text = argument if re.search(r"\s", argument) else _PASSWORD.sub(rf"\1:{HIDDEN}@", argument)
+    return redacted_text(text, secrets)

@@ -100,11 +100,11 @@ def get(
 
     read_settings()
     folder = folder_at(to or os.environ.get("PONDERAY_DATA") or "data", "--to")
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     for archive in download.choose(corpus, subset or []):
         if download.is_there(archive, folder):
             out.print(f"{archive.subset} is there already.", markup=False)
             continue
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
         with Progress(*columns, console=err, disable=not sys.stderr.isatty()) as bar:
             task = bar.add_task(archive.file_name, total=None)
             for progress in download.download(archive, folder, source or download.SOURCE):

@@ -117,7 +117,7 @@ def condition_rows(study: "Study", objective: "Objective") -> list[dict[str, Any
         found = (study.summary(name, one) for one in (metric, objective.metric) if one in known)
         summary = next(filter(None, found), None)
         duration_s, updated_ms = sum(replicate.duration_s for replicate in replicates), study.updated_ms.get(name)
-        minutes, seconds = divmod(round(duration_s), 60)
+        minutes, seconds = divmod(round(duration_s), 60)  # shown as hours:minutes:seconds
         rows.append(
             {"condition": name}
             | {state: counts[state] or "" for state in states}

@@ -26,7 +26,7 @@ LIMIT_BYTES: Final = 100_000_000
 PROJECT: Final = Path(__file__).parents[2]
 PACKAGES: Final = ("orchestrator", "search_spaces", "trainables", "ponderay")
 BUNDLES: Final = "evidence"
-"""A folder of this repository, a third of it, that no job reads."""
+"""A folder of this repository that no job reads."""
 
 LEFT_OUT_ON_TOP: Final = ("runs", "data")
 SAME_TIME: Final = (1980, 1, 1, 0, 0, 0)
@@ -82,7 +82,7 @@ class Upload:
 
 
 def find_upload(settings: Settings, project: Path = PROJECT, modules: Iterable[str] = ()) -> Upload:
-    """The project's own files: what git knows or would take of a checkout, else Ponderay's packages alone.
+    """The project's own files: what git knows or would take of a checkout, but no bundles, else its packages alone.
 
     Args:
         modules: import paths of the sweep and its trainables; the folders of those that are not Ponderay's go with it,

@@ -103,7 +103,7 @@ def _held(
     better, sizes = math.nan, [int(n) for n in values.sizes]
     if math.isfinite(line):
         is_exact = num_distinct(sizes) <= num_draws
-        num_better = without = total = 0.0
+        num_better = without = total = 0.0  # the share of draws in which a errs less than the front there
         for weight, counts in every_resample(sizes) if is_exact else random_resamples(sizes, num_draws, seed):
             rows = values.resampled(counts)
             drawn = _line(rows[1:], rows[0, 1])

@@ -136,7 +136,7 @@ def comparable(value: Any) -> object:
 def _replicate(run: Run, columns: Mapping[str, Sequence[str]]) -> Replicate:
     setting = run.setting
     parts = {  # a number that is written as text counts as the number
-        part: float(value) if isinstance(value, str) and NUMBER.fullmatch(value.strip()) else value
+        part: float(value.strip()) if isinstance(value, str) and NUMBER.fullmatch(value.strip()) else value
         for part, value in setting.items()
     }
     ((part, only), *more) = parts.items()

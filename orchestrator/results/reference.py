@@ -43,7 +43,7 @@ def recorded_question(sweep: Sweep, study: Study, reference: str | None = None) 
     plain, found = Question.of(sweep), find_reference(sweep, study, reference)
     configs, settings = dict(plain.configs), dict(plain.settings)
 
-    def recorded(name: str) -> dict[str, str]:
+    def logged(name: str) -> dict[str, str]:
         return config_texts(study.configs.get(name, {}))
 
     for condition in sweep.conditions:
@@ -51,13 +51,13 @@ def recorded_question(sweep: Sweep, study: Study, reference: str | None = None) 
         if name in study.conditions:
             own = configs[name]
             if own.keys() == {"condition"}:  # of a sweep whose code is not loaded, the name of a condition is all
-                configs[name] = recorded(name)
+                configs[name] = logged(name)
             elif plain.claims:  # nothing else looks into configs
-                configs[name] = {**own, **recorded(name)}
+                configs[name] = {**own, **logged(name)}
         elif given := with_settings(condition, sweep, study):
             configs.pop(name)
             settings.pop(name, None)
-            configs |= {recorded_name: recorded(recorded_name) for recorded_name in given}
+            configs |= {recorded_name: logged(recorded_name) for recorded_name in given}
             settings |= given
     return replace(plain, reference=found.name, configs=configs, settings=settings, reference_note=found.note)
 

@@ -269,7 +269,8 @@ def under_recorded_names(factory: TaskFactory, known: Study) -> TaskFactory:
     """
     by_key, recorded = {replicate.key: replicate for replicate in known.replicates}, set(known.conditions)
     # Any recorded seed will do, and only those: the sweep may have other seeds now.
-    seeds, names = sorted({replicate.seed for replicate in by_key.values()}), dict[str, str]()
+    seeds = sorted({replicate.seed for replicate in by_key.values()})
+    names: dict[str, str] = {}
     for one in factory.sweep.conditions:
         if not one.settings or one.name in recorded:
             continue

@@ -170,7 +170,10 @@ class Scheduler:
         return None
 
     def _first(self) -> Task | None:
-        """The first task that fits beside what is live and whose prerequisites are complete; None if there is none."""
+        """The first task that fits beside what is live and whose prerequisites are complete; None if there is none.
+
+        A task fails here with a prerequisite that has failed.
+        """
         capacity, now = self._capacity(), time.monotonic()
         live = [task.work.resources for task in self.tasks.live.values()]
         if sum(resources.num_cpus for resources in live) > capacity.num_cpus:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from orchestrator.environment.settings import Settings
 from orchestrator.results.provenance import StudyProvenance, provenance_in
-from orchestrator.results.question import config_texts
 from orchestrator.tracking.load import load_files
-from search_spaces.redaction import redacted_source, redacted_text
+from search_spaces.redaction import redacted_leaves, redacted_source, redacted_text
 
 if TYPE_CHECKING:
     from orchestrator.results.study import Study
@@ -52,7 +51,10 @@ def _configs(study: "Study", conditions: Sequence[str], notes: list[str]) -> Map
     every = [name for name in dict.fromkeys((*conditions, *study.conditions)) if study.configs.get(name)]
     if len(every) > MOST_CONFIGS:
         notes.append(f"Configs of {MOST_CONFIGS:,} of {len(every):,} conditions are listed.")
-    return {name: config_texts(dict(sorted(study.configs[name].items()))) for name in every[:MOST_CONFIGS]}
+    return {
+        name: redacted_leaves({path: str(text) for path, text in sorted(study.configs[name].items()) if path != "seed"})
+        for name in every[:MOST_CONFIGS]
+    }
 
 
 def _diffs(sweep: str, settings: Settings, notes: list[str]) -> Mapping[str, str]:

@@ -203,3 +203,5 @@ def test_states_of_others_are_ours(words, column):
 def test_a_condition_of_one_number_is_named_as_our_own_are():
     found = read({"condition": ["0.1", "1e-1", "0.01", "1e-2"], "lr": [0.1, 1e-1, 0.01, 1e-2]}, condition="lr")
     assert found.conditions == ("lr=0.1", "lr=0.01")
+    texts = {"lr": ["0.1", "\x1f1e-1", " 0.01", "1e-2\t"], "b": ["2", "2.0", "2", "2"]}  # spaces of all kinds
+    assert read(texts, condition=["lr", "b"]).conditions == ("lr=0.1,b=2", "lr=0.01,b=2")

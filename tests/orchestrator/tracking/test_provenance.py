@@ -73,7 +73,13 @@ def test_a_study_of_which_no_more_is_known_has_what_its_replicates_say(settings)
 
 
 def test_secrets_are_masked_in_configs_and_commands(settings):
-    config = {"data.url": "https://me:hunter2@host/x", "data.token": "hunter2", "tokens": "words"}
+    config = {
+        "data.url": "https://me:hunter2@host/x",
+        "data.token": "hunter2",
+        "data.password": 1234,
+        "tokens": "words",
+    }
     found = read_provenance(recorded(["ponderay run a --set data.token=hunter2"], config), settings)
-    assert found.configs["c0"] == {"data.url": "https://me:***@host/x", "data.token": "***", "tokens": "words"}
+    hidden = {"data.url": "https://me:***@host/x", "data.token": "***", "data.password": "***"}
+    assert found.configs["c0"] == hidden | {"tokens": "words"}
     assert "hunter2" not in found.commands[0]
