@@ -48,7 +48,7 @@ def _run(gru: nn.GRU, rows: Float[Tensor, "N I"], batch_sizes: Int[Tensor, " T"]
     names = [f"{kind}_l0{end}" for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh") for end in ends]
     order, weights = Order(batch_sizes, len(ends)), [getattr(gru, name) for name in names]
     keeps = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (rows, *weights))
-    hidden: Tensor = _Recurrence.apply(rows, order, keeps, *weights)  # type: ignore[no-untyped-call]
+    hidden: Tensor = _Recurrence.apply(rows, order, keeps, *weights)
     return hidden
 
 

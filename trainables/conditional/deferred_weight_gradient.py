@@ -19,10 +19,10 @@ Uses = list[tuple[Tensor, Tensor]]
 def defer_weight_gradient(linear: nn.Linear) -> Callable[[Tensor], Tensor]:
     """The map (R I) -> (R O) of `linear`, for one forward pass, in its own precision: outside of `torch.autocast`."""
     uses: Uses = []
-    weight, bias = _Shared.apply(linear.weight, linear.bias, uses)  # type: ignore[no-untyped-call]
+    weight, bias = _Shared.apply(linear.weight, linear.bias, uses)
 
     def use(inputs: Tensor) -> Tensor:
-        outputs: Tensor = _Use.apply(inputs, weight, bias, uses)  # type: ignore[no-untyped-call]
+        outputs: Tensor = _Use.apply(inputs, weight, bias, uses)
         return outputs
 
     return use

@@ -65,7 +65,7 @@ def ponder(
     weights = (cell.recurrent.weight, cell.recurrent.bias, halting.weight, halting.bias)
     keeps = torch.is_grad_enabled()
     arguments = (cell, tuple(sizes), limits, keeps, projected, first_flag, *weights, *state)
-    *states, num_updates, remainder = _Ponder.apply(*arguments)  # type: ignore[no-untyped-call]
+    *states, num_updates, remainder = _Ponder.apply(*arguments)
     return Ponder(tuple(states), num_updates, remainder)
 
 

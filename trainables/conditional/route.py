@@ -73,7 +73,7 @@ class _Permutation(torch.autograd.Function):
 
 def _permute(rows: Tensor, order: Int[Tensor, " N"], back: Int[Tensor, " N"]) -> Tensor:
     """`rows[order]`, whose gradient is put back in order by another gather; that of indexing adds row by row."""
-    permuted: Tensor = _Permutation.apply(rows, order, back)  # type: ignore[no-untyped-call]
+    permuted: Tensor = _Permutation.apply(rows, order, back)
     return permuted
 
 

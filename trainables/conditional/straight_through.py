@@ -41,7 +41,7 @@ def threshold(logits: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
     `sigmoid() - 0.5` it decides alike, and its gradient fades where the gate is sure.
     """
     check_finite(logits=logits)
-    thresholded: Tensor = _Threshold.apply(logits)  # type: ignore[no-untyped-call]
+    thresholded: Tensor = _Threshold.apply(logits)
     return thresholded
 
 

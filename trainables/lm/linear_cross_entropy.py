@@ -22,7 +22,7 @@ def linear_cross_entropy(
     if rows.is_cuda or torch.is_autocast_enabled(rows.device.type):
         losses = F.cross_entropy(F.linear(flat, weight, bias), wanted, ignore_index=NO_TARGET, reduction="none")
     else:
-        losses = _InOneArray.apply(flat, weight, bias, wanted)  # type: ignore[no-untyped-call]
+        losses = _InOneArray.apply(flat, weight, bias, wanted)
     return losses.view_as(targets)
 
 

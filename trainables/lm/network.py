@@ -172,9 +172,7 @@ class Network(nn.Module):
             own = (decoders.weight, decoders.bias)
             if not isinstance(recoder.signal, Surprisal):  # they have no part in what the window gives out
                 own = (own[0].detach(), own[1].detach())
-            tops, losses = RecodedWindow.apply(  # type: ignore[no-untyped-call]
-                recoding, trace, len(layers), inputs, state, *own, *flat, *tensors
-            )
+            tops, losses = RecodedWindow.apply(recoding, trace, len(layers), inputs, state, *own, *flat, *tensors)
         else:
             trace.state = forward(recoding, inputs, state, layers, tensors, trace)
             tops = torch.stack(trace.recoded_tops)
@@ -200,10 +198,7 @@ class Network(nn.Module):
             losses = linear_cross_entropy(tops, weights.mean(0), biases.mean(0), targets)
             return losses, losses.detach()
         if self.loss_of_members == "own_loss":
-            weights, biases = (
-                _GradientTimes.apply(part, num_members)  # type: ignore[no-untyped-call]
-                for part in (weights, biases)
-            )
+            weights, biases = (_GradientTimes.apply(part, num_members) for part in (weights, biases))
         each = torch.stack(
             [
                 linear_cross_entropy(rows, weight, bias, targets)
