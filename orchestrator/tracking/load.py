@@ -18,7 +18,7 @@ from orchestrator.tracking.store import (
     check_address,
     check_file,
     fault,
-    has_store,
+    may_have,
     not_run,
     sqlite_file,
     store_kind,
@@ -155,7 +155,7 @@ def load_if_run(sweep: str, settings: Settings) -> Study | None:
 def load_holder(sweep: str, settings: Settings) -> Holder | None:
     """Who last ran the sweep; None where nobody says it, or a server is silent of which this machine knows nothing."""
     own = holder_file(settings, f"sweep {sweep}").holder()
-    if store_kind(settings.tracking_uri) == "sqlite" and (own or not has_store(settings.tracking_uri)):
+    if store_kind(settings.tracking_uri) == "sqlite" and (own or not may_have(settings.tracking_uri, sweep)):
         return own
     try:
         holder = _asked(settings, sweep).read_holder(sweep)  # that of an earlier version, where the store is a file
@@ -179,7 +179,7 @@ def num_mirrored(sweep: str, settings: Settings) -> int | None:
 
     The last driver has noted it, which counts for as long as nobody writes into the store's file.
     """
-    if store_kind(settings.tracking_uri) != "sqlite" or not has_store(settings.tracking_uri):
+    if store_kind(settings.tracking_uri) != "sqlite" or not may_have(settings.tracking_uri, sweep):
         return None
     _, notes = holder_file(settings, f"sweep {sweep}").read()
     mark, _, number = notes.get(MIRRORED, "").rpartition(" ")
@@ -197,7 +197,7 @@ def load_declaration(sweep: str, settings: Settings) -> str | None:
     check_address(settings.tracking_uri)
     here = _content(settings.replicates(sweep))
     text = here.sweep.get("declaration") if here else None
-    if store_kind(settings.tracking_uri) == "sqlite" and (text or not has_store(settings.tracking_uri)):
+    if store_kind(settings.tracking_uri) == "sqlite" and (text or not may_have(settings.tracking_uri, sweep)):
         return text
     try:
         return _asked(settings, sweep).read_declaration(sweep)
@@ -285,7 +285,7 @@ def _asked(settings: Settings, sweep: str) -> "Tracking":
     uri = settings.tracking_uri
     check_address(uri)
     check_file(uri)
-    if not has_store(uri):
+    if not may_have(uri, sweep):
         raise not_run(sweep, uri, _recorded_here(settings))
     if store_kind(uri) != "sqlite" and _content(settings.replicates(sweep)):  # which answers at once
         since_s, why = _silent.get(uri, (0.0, ""))

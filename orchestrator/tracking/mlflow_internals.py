@@ -30,6 +30,9 @@ USERS_TABLES: Final = "server/auth/db/migrations"
 STORE_REVISION: Final = "alembic_version"
 USERS_REVISION: Final = "alembic_version_auth"
 
+EXPERIMENT_OF_NAME: Final = "SELECT 1 FROM experiments WHERE name = ?"
+"""A row where there is an experiment of that name, deleted ones too."""
+
 EXPERIMENT_PLACES: Final = "SELECT experiment_id, name, artifact_location FROM experiments"
 """Id, name and place of files of every experiment."""
 

@@ -19,6 +19,7 @@ from uuid import uuid4
 
 from orchestrator.machine.process_lock import held
 from orchestrator.tracking.damage import is_damage, place_fault, refusal
+from orchestrator.tracking.mlflow_internals import EXPERIMENT_OF_NAME
 from search_spaces.known_names import known_names
 from search_spaces.redaction import redacted_uri
 from trainables.errors import InputError
@@ -180,6 +181,22 @@ def has_store(uri: str) -> bool:
         return True
     file = sqlite_file(uri)
     return file.is_file() and file.stat().st_size > 0
+
+
+def may_have(uri: str, sweep: str) -> bool:
+    """Whether a sweep may have a study in the store: false for an SQLite file without an experiment of its name.
+
+    SQLite alone says so, for MLflow's import takes seconds; what it cannot read, MLflow is asked.
+    """
+    if store_kind(uri) != "sqlite":
+        return True
+    if not has_store(uri):
+        return False
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{quote(str(sqlite_file(uri)))}?mode=ro", uri=True)) as database:
+            return database.execute(EXPERIMENT_OF_NAME, (sweep,)).fetchone() is not None
+    except sqlite3.Error:
+        return True
 
 
 def store_mark(uri: str) -> str:

@@ -113,6 +113,12 @@ def test_what_is_refused_is_refused_without_an_engine(workplace):
     assert loaded_by_all(*commands, code=2).isdisjoint(ENGINES)
 
 
+def test_a_sweep_of_which_the_store_knows_nothing_is_answered_without_an_engine(workplace):
+    Store(workplace / "runs" / "mlflow.db").write([replicate("surprisal", 1)], revision=1)
+    commands = (("status", "lm.laptop"), ("report", "lm.laptop"), ("pareto", "lm.laptop"), ("compare", "lm.laptop"))
+    assert loaded_by_all(*commands, code=2).isdisjoint(ENGINES)
+
+
 def test_runs_that_cannot_be_kept_are_refused_without_an_engine(workplace, monkeypatch):
     monkeypatch.setenv("PONDERAY_TRACKING_URI", "nonsense://somewhere")
     commands = (("run", "asr.demo"), ("train", "asr.demo", "--condition", "surprisal"), ("plan", "asr.demo"))

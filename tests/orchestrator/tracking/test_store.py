@@ -5,7 +5,7 @@ import threading
 import pytest
 from sqlalchemy import make_url
 
-from orchestrator.tracking.store import NEW, PATIENCE, address, has_store, made_once, make_file
+from orchestrator.tracking.store import NEW, PATIENCE, address, has_store, made_once, make_file, may_have
 
 
 @pytest.mark.parametrize("uri", ["sqlite:////tmp/x.db", "http://127.0.0.1:5000", "mysql://u@h/db"])
@@ -59,4 +59,6 @@ def test_a_new_file_has_mlflows_tables_or_is_not_there(tmp_path, monkeypatch):
     assert not has_store(f"sqlite:///{file}")
     make_file(file)
     assert [path.name for path in tmp_path.iterdir()] == ["mlflow.db"]
+    assert not may_have(f"sqlite:///{file}", "x")
     assert MlflowClient(tracking_uri=f"sqlite:///{file}").create_experiment("x") == "1"
+    assert may_have(f"sqlite:///{file}", "x")
