@@ -133,13 +133,8 @@ def redacted_value(path: str, value: Any) -> Any:
     return [redacted_value(path, part) for part in value] if isinstance(value, list) else value
 
 
-def redacted_leaf(path: str, value: object) -> str:
-    """A config's value as text, as `redacted_setting` makes it; numbers are none of it."""
-    return str(value) if isinstance(value, int | float | None) else redacted_setting(path, str(value))
-
-
 def redacted_leaves(values: Mapping[str, object]) -> dict[str, str]:
-    """The config's values by path, as `redacted_leaf` makes each.
+    """A config's values by path, each a text as `redacted_setting` makes it; a number is no secret.
 
     Thousands of conditions share most of their values, so what was looked into under the same secrets is kept.
     """

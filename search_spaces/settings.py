@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Any, Final, NoReturn, TypeVar
 
 from search_spaces.names import CONDITION_LENGTH
-from search_spaces.redaction import redacted_leaf, redacted_value
+from search_spaces.redaction import redacted_leaves, redacted_value
 from trainables.config import AnyConfig, as_json, content_hash, fields_of, is_config, with_value
 from trainables.errors import InputError
 
@@ -67,7 +67,7 @@ def with_base_value(
     changed = with_value(base, path, value) if is_in_base else base
     has_effect = any(path not in values for values in holders) or (is_in_base and base == changed)
     if conditions and not has_effect:
-        own = ", ".join(dict.fromkeys(redacted_leaf(path, values[path]) for values in holders))
+        own = ", ".join(dict.fromkeys(redacted_leaves(values)[path] for values in holders))
         why = f"every condition that has it sets it itself, to {own}" if own else "no condition keeps the part with it"
         raise InputError(
             f"`{path}` changes nothing in {name}: {why}; set another path, or change the declared conditions."

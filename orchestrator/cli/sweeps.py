@@ -61,7 +61,7 @@ def show(
 ) -> None:
     """Show what a sweep would run: conditions, seeds, objectives, the whole base config; and what each metric means."""
     from orchestrator.worker.trainable import load
-    from search_spaces.redaction import redacted_leaf, redacted_text
+    from search_spaces.redaction import redacted_leaves, redacted_text
     from trainables.config import flatten
 
     sweep = find(name, smoke, values, seeds, None, conditions, grid)
@@ -80,8 +80,8 @@ def show(
         out.print("pruned      a condition gets its other seeds only if nothing dominates its first")
     for path, distribution in (sweep.search.space if sweep.search else {}).items():
         out.print(f"search      {path}: {distribution}", markup=False)
-    for path, value in flatten(sweep.base).items():
-        out.print(f"  {path} = {redacted_leaf(path, value)}", markup=False)
+    for path, value in redacted_leaves(flatten(sweep.base)).items():
+        out.print(f"  {path} = {value}", markup=False)
     for metric in load(sweep.trainable).metrics:
         kind = ", ".join(word for word in (metric.unit, metric.direction) if word not in ("", "none"))
         out.print(f"metric      {metric.name}{f' ({kind})' if kind else ''}: {metric.definition}", markup=False)
