@@ -85,8 +85,9 @@ def report(
     from orchestrator.environment.settings import read_settings
     from orchestrator.report.answer_tables import tables
     from orchestrator.report.bundle.join import read_part
-    from orchestrator.report.bundle.write import check_columns, write_bundle, write_files
+    from orchestrator.report.bundle.write import write_bundle
     from orchestrator.report.importance_table import importance_tables
+    from orchestrator.report.save import check_columns, write_files
     from orchestrator.tracking.load import open_tracking
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)

@@ -259,7 +259,11 @@ def _columns(batch: _Batch, family: _Family) -> dict[str, Sequence[Any]]:
     difference, num_rows = groups.difference.value, len(batch.pairs)
     half = student.half_width(groups.estimates(family.test), 0.95)
     half = np.where(batch.groups.is_constant() & ~batch.is_certain(), np.nan, half)
-    orders = groups.almost_stochastic_order(direction) if family.has_orders else np.full(num_rows, np.nan)
+    orders = (
+        pairwise.almost_stochastic_order_rows(groups.a, groups.b, direction)
+        if family.has_orders
+        else np.full(num_rows, np.nan)
+    )
     is_certain = batch.is_certain()
     shown, needed = (
         np.where(groups.is_constant(), np.nan, found)
@@ -276,9 +280,9 @@ def _columns(batch: _Batch, family: _Family) -> dict[str, Sequence[Any]]:
         "difference": scale.times(difference, batch.powers),
         "welch_p": groups.welch_p,
         "permutation_p": groups.permutation_p,
-        "effect": groups.hedges_g(),
+        "effect": pairwise.hedges_g_rows(groups.a, groups.b),
         "epsilon": orders,
-        "improvement": groups.improvement(direction),
+        "improvement": pairwise.improvement_rows(groups.a, groups.b, direction),
         "shown": scale.times(shown, batch.powers),
         "is_certain": is_certain,
         "can_decide": is_certain | np.array([family.can_decide[place] for place in places]),

@@ -217,18 +217,6 @@ class Groups:
         groups = (student.of_mean(values).standard_error * np.sqrt(values.shape[1]) for values in (self.a, self.b))
         return power.required_sample_size_rows(value, power.Design(tuple(groups)), level)
 
-    def hedges_g(self) -> Floats:
-        """See `hedges_g_rows`."""
-        return hedges_g_rows(self.a, self.b)
-
-    def improvement(self, direction: Direction) -> Floats:
-        """See `improvement_rows`."""
-        return improvement_rows(self.a, self.b, direction)
-
-    def almost_stochastic_order(self, direction: Direction) -> Floats:
-        """See `almost_stochastic_order_rows`."""
-        return almost_stochastic_order_rows(self.a, self.b, direction)
-
     def _nothing(self) -> Floats:
         return np.full(len(self.a), np.nan)
 

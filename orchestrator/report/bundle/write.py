@@ -17,11 +17,10 @@ from typing import Final
 from orchestrator.machine.durable_files import new_file, replace_durably
 from orchestrator.report.answers import Answers
 from orchestrator.report.bundle.records import provenance_json, question_json, search_json, study_json
-from orchestrator.report.table import Table, to_csv, to_latex, to_markdown
+from orchestrator.report.table import Table, to_csv
 from orchestrator.results.provenance import StudyProvenance
 from orchestrator.results.trials import Trials
 from orchestrator.tracking.checkout import git_commit
-from search_spaces.known_names import known_names
 from trainables.errors import InputError
 
 FORMAT: Final = 8
@@ -160,39 +159,6 @@ def write_bundle(
         replace_durably(partial, file)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def check_columns(tables: Sequence[Table], chosen: Sequence[str]) -> None:
-    """Raises InputError if no table has one of these columns."""
-    known = {name for table in tables for column in table.as_printed() for name in column.names}
-    if unknown := [name for name in chosen if name not in known]:
-        there = known_names(dict.fromkeys(column.names[1] for table in tables for column in table.printed), unknown[0])
-        raise InputError(f"{unknown[0]!r} of --columns must be a column of the tables, which are {there}.")
-
-
-def write_files(
-    folder: Path, sweep: str, page: str, tables: Sequence[Table], latex_columns: Sequence[str] = ()
-) -> tuple[Path, ...]:
-    """Writes `SWEEP.report.html` and each table as Markdown, LaTeX and CSV into `folder`; returns them, the page first.
-
-    Files of an earlier report are replaced. Nobody sets a table without rows, so there is no LaTeX of one.
-
-    Args:
-        latex_columns: as `to_latex` takes them.
-    """
-    contents = {f"{safe_name(sweep)}.report.html": page}
-    for table in tables:
-        contents[f"{safe_name(table.name)}.md"] = to_markdown(table)
-        if table.rows:
-            contents[f"{safe_name(table.name)}.tex"] = to_latex(table, latex_columns)
-        contents[f"{safe_name(table.name)}.csv"] = to_csv(table)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in contents.items():
-        (folder / name).write_bytes(to_bytes(content))
-    for table in tables:
-        if not table.rows:
-            (folder / f"{safe_name(table.name)}.tex").unlink(missing_ok=True)
-    return tuple(folder / name for name in contents)
 
 
 def versions() -> dict[str, str]:
