@@ -1,5 +1,6 @@
 """Arguments of several commands (a sweep, its size, `--set PATH=VALUE`, seeds), and the sweep that they mean."""
 
+import copy
 import json
 import math
 import warnings
@@ -362,7 +363,7 @@ def _json_or_text(text: str, option: str) -> Any:
         rule = f"at most {MOST_CHARACTERS:,} characters; put longer values into a file that a sweep reads"
         raise InputError(f"The VALUE of {option} must have {rule}, but has {len(text):,}.")
     try:
-        return json.loads(text, parse_int=_whole)
+        return copy.deepcopy(json.loads(text, parse_int=_whole))  # the copy has a limit of depth in every Python
     except RecursionError:
         raise InputError(f"The VALUE of {option} must not be nested so deeply: {shown(text)}.") from None
     except json.JSONDecodeError:

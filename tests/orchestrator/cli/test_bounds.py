@@ -66,7 +66,7 @@ def test_options_have_bounds(workplace, monkeypatch, capsys, arguments):
     ("value", "said"),
     [
         ("9" * 5000, "A whole number must have at most 19 digits; text of digits is written in quotes, but got"),
-        ("[" * 9000, "must not be nested so deeply"),
+        ("[" * 9000 + "]" * 9000, "must not be nested so deeply"),
         ("x" * 1_000_000, "must have at most 20,000 characters; put longer values into a file that a sweep reads"),
     ],
 )

@@ -167,7 +167,7 @@ def test_a_working_folder_that_is_gone_is_one_line(tmp_path):
     leave = f"import os; os.chdir({str(folder)!r}); os.rmdir({str(folder)!r})"
     program = f"{leave}; from orchestrator.cli.main import main; main()"
     done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", program, "status", "asr.demo"], capture_output=True, text=True, check=False
+        [sys.executable, "-P", "-c", program, "status", "asr.demo"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
     assert done.stderr == "ponderay: The working folder is not there any more; change to one that is.\n"

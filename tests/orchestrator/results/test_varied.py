@@ -158,7 +158,8 @@ def test_an_evaluation_that_no_config_lists_is_drawn():
         config.pop("evaluations", None)
     found = varied(study_of(plain, "sequence_error@test"), plain, "sequence_error", "halting.tau")
     assert found is not None and [point.value for point in found.series[0].points] == [1e-4, 1e-3, 1e-2, 1e-1]
-    assert of_objectives(study_of(plain, "sequence_error@test"), plain) == (found,)
+    (drawn,) = of_objectives(study_of(plain, "sequence_error@test"), plain)
+    assert repr(drawn) == repr(found)  # some of it is NaN, which equals nothing
 
 
 def test_a_number_of_evaluations_is_drawn_though_the_replicate_has_the_metric_too():
