@@ -105,8 +105,8 @@ def report(
     all_tables = (*tables(answers), *importance_tables(importance))
     chosen = [heading for heading in map(str.strip, columns.split(",")) if heading]
     check_columns(all_tables, chosen)
-    floors = _floors(sweep, answers.study, settings)
-    page, provenance = _page(answers, importance, settings, parts, floors)
+    poor, beaten = _floors(sweep, answers.study, settings)
+    page, provenance = _page(answers, importance, settings, parts, (*poor, *beaten))
     with spinner("Writing page and tables"), _writing(folder):
         files = write_files(folder, sweep.name, page, all_tables, chosen)
     if bundle:
@@ -115,7 +115,7 @@ def report(
             write_bundle(bundle, answers, all_tables, provenance, page, trials)
     digest = hashlib.sha256(bundle.read_bytes()).hexdigest() if bundle else ""
     report_summary.show(
-        report_summary.Report(answers, provenance, all_tables, files, bundle, digest, importance), format
+        report_summary.Report(answers, provenance, all_tables, files, bundle, digest, importance, beaten), format
     )
     sys.stdout.flush()
     with storing("Page and tables", settings):
@@ -194,22 +194,24 @@ def _page(
         return page, provenance
 
 
-def _floors(sweep: "Sweep", study: "Study", settings: "Settings") -> tuple[str, ...]:
-    """Sentences about prerequisites whose journals are here, and about conditions that do not beat their floor.
+def _floors(sweep: "Sweep", study: "Study", settings: "Settings") -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Warnings of conditions and prerequisites that do not beat their floor, and sentences about those that do.
 
-    A floor is what needs no learning. None where the code or the data are not here.
+    A floor is what needs no learning. Prerequisites count whose journals are here. None where the code or the data are
+    not here; conditions that beat their floor are not spoken of.
     """
-    from orchestrator.results.floors import of_study
+    from orchestrator.results.floors import beaten_sentences, of_study
     from orchestrator.scheduler.floors import of_prerequisites
     from orchestrator.scheduler.task_factory import TaskFactory
     from orchestrator.worker.trainable import load
 
     try:
-        poor = [floor.sentence for floor in of_study(study, load(sweep.trainable).metrics) if not floor.is_beaten]
+        of_conditions = of_study(study, load(sweep.trainable).metrics)
         of_others = of_prerequisites(TaskFactory(sweep, settings, num_gpus=0)) if sweep.prerequisites else []
     except InputError:
-        return ()
-    return (*(floor.sentence for floor in of_others), *poor)
+        return (), ()
+    poor = tuple(floor.sentence for floor in (*of_others, *of_conditions) if not floor.is_beaten)
+    return poor, beaten_sentences(of_others)
 
 
 def _analysis_figures(sweep: str, settings: "Settings") -> "tuple[AnalysisFigure, ...]":

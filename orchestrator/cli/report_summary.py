@@ -36,6 +36,7 @@ class Report:
         files: the page first.
         bundle_sha256: empty without a bundle.
         importance: of the parameters of a search; None for listed conditions.
+        beaten: sentences about prerequisites that beat what needs no learning; notes of the provenance too.
     """
 
     answers: Answers
@@ -45,6 +46,7 @@ class Report:
     bundle: Path | None
     bundle_sha256: str
     importance: Importance | None = None
+    beaten: tuple[str, ...] = ()
 
 
 def show(report: Report, format: Format) -> None:
@@ -73,7 +75,7 @@ def _content(report: Report) -> dict[str, Any]:
         importance = {"trials": of.num_trials, "parameters": shares, "ranges": ranges, "notes": of.notes}
     return {
         "sweep": report.answers.question.sweep,
-        "summary": summary_sentences(report.answers),
+        "summary": (*summary_sentences(report.answers), *report.beaten),
         "warnings": _warnings(report),
         **{kind: records(table) for kind, table in _printed(report)},
         "importance": importance,
@@ -88,7 +90,8 @@ def _printed(report: Report) -> list[tuple[str, Table]]:
 
 
 def _warnings(report: Report) -> tuple[str, ...]:
-    return (*warning_sentences(report.answers, report.provenance), *report.provenance.notes)
+    notes = [note for note in report.provenance.notes if note not in report.beaten]
+    return (*warning_sentences(report.answers, report.provenance), *notes)
 
 
 def _show_to_people(report: Report) -> None:
@@ -97,7 +100,7 @@ def _show_to_people(report: Report) -> None:
     out.print(front_table(report.answers.question.sweep, front, objectives, near[:MAX_ROWS], out.width))
     if len(near) > MAX_ROWS:
         say(f"{len(near) - MAX_ROWS:,} more are on the front or near it; the files list all.")
-    say(*summary_sentences(report.answers))
+    say(*summary_sentences(report.answers), *report.beaten)
     show_verdicts(report.answers.verdicts)
     if report.importance:
         say(*importance_sentences(report.importance))

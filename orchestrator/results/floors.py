@@ -31,11 +31,15 @@ class BesideFloor:
         return self.value <= self.floor_value - BETTER * abs(self.floor_value)
 
     @property
+    def share(self) -> float:
+        """By which share of its floor the metric is below it; negative above it."""
+        return (self.floor_value - self.value) / abs(self.floor_value) if self.floor_value else 0.0
+
+    @property
     def sentence(self) -> str:
         """By how much the metric is below its floor, or above."""
-        share = (self.floor_value - self.value) / abs(self.floor_value) if self.floor_value else 0.0
-        said = f"{self.what}: {self.metric} {self.value:.4g} is {abs(share):.1%} {'below' if share > 0 else 'above'} "
-        said += f"{self.floor} {self.floor_value:.4g}"
+        said = f"{self.what}: {self.metric} {self.value:.4g} is {abs(self.share):.1%} "
+        said += f"{'below' if self.share > 0 else 'above'} {self.floor} {self.floor_value:.4g}"
         return f"{said}." if self.is_beaten else f"{said}; a model that has learnt is at least {BETTER:.0%} below."
 
 
@@ -52,6 +56,21 @@ def beside_floors(what: str, values: Mapping[str, float], floors: Mapping[str, s
             if floor in values:
                 yield BesideFloor(what, name, value, floor, values[floor])
                 break
+
+
+def beaten_sentences(floors: Iterable[BesideFloor]) -> tuple[str, ...]:
+    """Of those that beat their floor one sentence for all seeds of a prerequisite."""
+    kinds: dict[tuple[str, ...], list[BesideFloor]] = {}
+    for one in floors:
+        if one.is_beaten:
+            kinds.setdefault((one.what.partition(" seed ")[0], one.metric, one.floor), []).append(one)
+    return tuple(
+        f"{what}, {len(seeds)} seeds: {metric} is {min(one.share for one in seeds):.1%} to "
+        f"{max(one.share for one in seeds):.1%} below {floor}."
+        if len(seeds) > 1
+        else seeds[0].sentence
+        for (what, metric, floor), seeds in kinds.items()
+    )
 
 
 def of_study(study: Study, metrics: Sequence[Metric]) -> list[BesideFloor]:

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.checks.sweep import check_floors
 from orchestrator.environment.settings import Settings
-from orchestrator.results.floors import BesideFloor, beside_floors, of_study
+from orchestrator.results.floors import BesideFloor, beaten_sentences, beside_floors, of_study
 from orchestrator.results.study import Study
 from orchestrator.scheduler.floors import of_prerequisites
 from orchestrator.scheduler.task import folder_of
@@ -57,6 +57,17 @@ def test_a_predictor_that_has_not_learnt_is_warned_of(factory, loss, said):
     (check,) = check_floors(factory)
     assert check.state == "warning" and "seed 2" in check.found and said in check.found
     assert "a model that has learnt is at least 5% below" in check.found and "Train it longer" in check.remedy
+
+
+def test_all_seeds_that_beat_their_floor_have_one_sentence(factory):
+    record(factory, 1, 300.0, 90.0)
+    assert beaten_sentences(of_prerequisites(factory)) == (
+        "prerequisite first seed 1: loss 90 is 10.0% below linear 100.",
+    )
+    record(factory, 2, 300.0, 80.0)
+    assert beaten_sentences(of_prerequisites(factory)) == (
+        "prerequisite first, 2 seeds: loss is 10.0% to 20.0% below linear.",
+    )
 
 
 def test_five_per_cent_below_is_enough(factory):
