@@ -106,7 +106,7 @@ def report(
     chosen = [heading for heading in map(str.strip, columns.split(",")) if heading]
     check_columns(all_tables, chosen)
     poor, beaten = _floors(sweep, answers.study, settings)
-    page, provenance = _page(answers, importance, settings, parts, (*poor, *beaten))
+    page, provenance = _page(answers, importance, settings, parts, poor, beaten)
     with spinner("Writing page and tables"), _writing(folder):
         files = write_files(folder, sweep.name, page, all_tables, chosen)
     if bundle:
@@ -171,7 +171,8 @@ def _page(
     importance: "Importance | None",
     settings: "Settings",
     parts: "Sequence[Part]",
-    floors: tuple[str, ...],
+    poor: tuple[str, ...],
+    beaten: tuple[str, ...],
 ) -> tuple[str, "StudyProvenance"]:
     from orchestrator.report.bundle.join import join_provenance
     from orchestrator.report.page import render
@@ -187,10 +188,11 @@ def _page(
         curves = load_mean_curves(answers.study, curve_conditions(answers.front), settings)
         own = read_provenance(with_origins(answers.study, settings), settings, conditions)
         provenance = join_provenance(own, answers.study, parts)
-        provenance = replace(provenance, notes=(*provenance.notes, *floors))
+        provenance = replace(provenance, notes=(*provenance.notes, *poor))  # warnings, wherever a bundle is read
     with spinner("Drawing"):
         figures = _analysis_figures(answers.study.sweep, settings)
-        page = render(answers, curves, with_short_diffs(provenance, MOST_DIFF_CHARACTERS), importance, figures)
+        shown = with_short_diffs(replace(provenance, notes=(*provenance.notes, *beaten)), MOST_DIFF_CHARACTERS)
+        page = render(answers, curves, shown, importance, figures)
         return page, provenance
 
 

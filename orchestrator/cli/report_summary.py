@@ -36,7 +36,7 @@ class Report:
         files: the page first.
         bundle_sha256: empty without a bundle.
         importance: of the parameters of a search; None for listed conditions.
-        beaten: sentences about prerequisites that beat what needs no learning; notes of the provenance too.
+        beaten: sentences about prerequisites that beat what needs no learning.
     """
 
     answers: Answers
@@ -90,8 +90,7 @@ def _printed(report: Report) -> list[tuple[str, Table]]:
 
 
 def _warnings(report: Report) -> tuple[str, ...]:
-    notes = [note for note in report.provenance.notes if note not in report.beaten]
-    return (*warning_sentences(report.answers, report.provenance), *notes)
+    return (*warning_sentences(report.answers, report.provenance), *report.provenance.notes)
 
 
 def _show_to_people(report: Report) -> None:

@@ -59,18 +59,19 @@ def beside_floors(what: str, values: Mapping[str, float], floors: Mapping[str, s
 
 
 def beaten_sentences(floors: Iterable[BesideFloor]) -> tuple[str, ...]:
-    """Of those that beat their floor one sentence for all seeds of a prerequisite."""
+    """Of those that beat their floor: one sentence for all seeds of a predictor."""
     kinds: dict[tuple[str, ...], list[BesideFloor]] = {}
     for one in floors:
         if one.is_beaten:
             kinds.setdefault((one.what.partition(" seed ")[0], one.metric, one.floor), []).append(one)
-    return tuple(
-        f"{what}, {len(seeds)} seeds: {metric} is {min(one.share for one in seeds):.1%} to "
-        f"{max(one.share for one in seeds):.1%} below {floor}."
-        if len(seeds) > 1
-        else seeds[0].sentence
-        for (what, metric, floor), seeds in kinds.items()
-    )
+    found: list[str] = []
+    for (what, metric, floor), every in kinds.items():
+        if len({one.what for one in every}) == len(every) > 1:
+            shares = sorted(one.share for one in every)
+            found.append(f"{what}, {len(every)} seeds: {metric} is {shares[0]:.1%} to {shares[-1]:.1%} below {floor}.")
+        else:  # conditions have predictors of their own, which a reader compares
+            found += [one.sentence for one in every]
+    return tuple(found)
 
 
 def of_study(study: Study, metrics: Sequence[Metric]) -> list[BesideFloor]:

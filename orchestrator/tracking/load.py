@@ -18,6 +18,7 @@ from orchestrator.tracking.store import (
     check_address,
     check_file,
     fault,
+    has_store,
     may_have,
     not_run,
     sqlite_file,
@@ -285,8 +286,9 @@ def _asked(settings: Settings, sweep: str) -> "Tracking":
     uri = settings.tracking_uri
     check_address(uri)
     check_file(uri)
-    if not may_have(uri, sweep):
-        raise not_run(sweep, uri, _recorded_here(settings))
+    recorded = _recorded_here(settings)
+    if not has_store(uri) or (recorded and not may_have(uri, sweep)):  # else MLflow says what is recorded elsewhere
+        raise not_run(sweep, uri, recorded)
     if store_kind(uri) != "sqlite" and _content(settings.replicates(sweep)):  # which answers at once
         since_s, why = _silent.get(uri, (0.0, ""))
         if not why or time.monotonic() - since_s > SILENT_S:

@@ -193,7 +193,8 @@ def may_have(uri: str, sweep: str) -> bool:
     if not has_store(uri):
         return False
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{quote(str(sqlite_file(uri)))}?mode=ro", uri=True)) as database:
+        place = f"file:{quote(str(sqlite_file(uri)))}?mode=ro"
+        with contextlib.closing(sqlite3.connect(place, timeout=0.2, uri=True)) as database:
             return database.execute(EXPERIMENT_OF_NAME, (sweep,)).fetchone() is not None
     except sqlite3.Error:
         return True

@@ -115,6 +115,8 @@ def test_what_is_refused_is_refused_without_an_engine(workplace):
 
 def test_a_sweep_of_which_the_store_knows_nothing_is_answered_without_an_engine(workplace):
     Store(workplace / "runs" / "mlflow.db").write([replicate("surprisal", 1)], revision=1)
+    (workplace / "runs" / "replicates" / "another").mkdir(parents=True)
+    (workplace / "runs" / "replicates" / "another" / "study.jsonl").touch()
     commands = (("status", "lm.laptop"), ("report", "lm.laptop"), ("pareto", "lm.laptop"), ("compare", "lm.laptop"))
     assert loaded_by_all(*commands, code=2).isdisjoint(ENGINES)
 

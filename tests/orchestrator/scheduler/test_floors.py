@@ -70,6 +70,11 @@ def test_all_seeds_that_beat_their_floor_have_one_sentence(factory):
     )
 
 
+def test_predictors_of_two_conditions_stay_apart():
+    two = [BesideFloor("prerequisite ar", "loss", value, "linear", 100.0) for value in (90.0, 80.0)]
+    assert beaten_sentences(two) == tuple(one.sentence for one in two)
+
+
 def test_five_per_cent_below_is_enough(factory):
     record(factory, 1, 95.0)
     assert [one.is_beaten for one in of_prerequisites(factory)] == [True]
