@@ -5,9 +5,10 @@ import errno
 import os
 import sqlite3
 import stat
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import quote
 
 MARKS: Final = ("file is not a database", "disk image is malformed", "malformed database schema")
@@ -31,6 +32,21 @@ def is_damage(error: BaseException) -> bool:
 def is_moved(error: BaseException) -> bool:
     """Whether an exception says that what is written no longer comes into the file of that name."""
     return MOVED in str(error)
+
+
+@contextlib.contextmanager
+def opened(file: Path, mode: Literal["ro", "rw"] = "ro", wait_s: float = 5.0) -> Iterator[sqlite3.Connection]:
+    """A database that must be there; each statement is a transaction unless one is begun.
+
+    Args:
+        wait_s: how long a lock of another process is waited for.
+
+    Raises:
+        sqlite3.Error: if it cannot be opened, or is damaged.
+    """
+    place = f"file:{quote(str(file.absolute()))}?mode={mode}"
+    with contextlib.closing(sqlite3.connect(place, timeout=wait_s, isolation_level=None, uri=True)) as database:
+        yield database
 
 
 def place_fault(file: Path) -> str:
@@ -69,7 +85,7 @@ def fault(file: Path) -> str:
     if not is_database(file):
         return MARKS[0]
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as database:
+        with opened(file) as database:
             found = str(database.execute("PRAGMA integrity_check(1)").fetchone()[0])
     except sqlite3.Error as error:
         return str(error) if is_damage(error) else ""

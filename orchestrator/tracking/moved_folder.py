@@ -6,20 +6,20 @@ one file that writes into tables of MLflow: the two columns of places.
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Literal
-from urllib.parse import quote, urlsplit
+from typing import Final
+from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from orchestrator.environment.settings import Settings
-from orchestrator.tracking.damage import is_damage, place_fault, refusal
+from orchestrator.tracking.damage import opened
 from orchestrator.tracking.mlflow_internals import EXPERIMENT_PLACES, MOVE_EXPERIMENT, MOVE_RUNS
 from orchestrator.tracking.store import sqlite_file, store_kind
 from search_spaces.names import path_part
 from trainables.errors import InputError
 
 WAIT_S: Final = 2.0
+"""How long a lock of another process is waited for."""
 
 
 def follow_folder(settings: Settings) -> None:
@@ -30,7 +30,7 @@ def follow_folder(settings: Settings) -> None:
     uri, artifacts = settings.tracking_uri, settings.artifacts
     if store_kind(uri) != "sqlite" or "?" in uri or sqlite_file(uri).parent != settings.runs:
         return
-    with contextlib.suppress(sqlite3.Error, InputError), opened(sqlite_file(uri), "rw") as database:
+    with contextlib.suppress(sqlite3.Error, InputError), opened(sqlite_file(uri), "rw", WAIT_S) as database:
         for experiment_id, name, before in database.execute(EXPERIMENT_PLACES).fetchall():
             place, now = _local_place(before), artifacts / path_part(name)
             if place is None or place == now or place.parts[-2:] != now.parts[-2:]:
@@ -41,26 +41,6 @@ def follow_folder(settings: Settings) -> None:
             database.execute(MOVE_RUNS, (now.as_uri(), len(before) + 1, experiment_id, len(before) + 1, f"{before}/"))
             database.execute(MOVE_EXPERIMENT, (now.as_uri(), experiment_id))
             database.execute("COMMIT")
-
-
-@contextlib.contextmanager
-def opened(path: Path, mode: Literal["ro", "rw"] = "ro", wait_s: float = WAIT_S) -> Iterator[sqlite3.Connection]:
-    """The file of a store, which must be there; each statement is a transaction unless one is begun.
-
-    Args:
-        wait_s: how long a lock of another process is waited for.
-
-    Raises:
-        InputError: if the file is damaged.
-    """
-    place = f"file:{quote(str(path.absolute()))}?mode={mode}"
-    try:
-        with contextlib.closing(sqlite3.connect(place, uri=True, timeout=wait_s, isolation_level=None)) as database:
-            yield database
-    except sqlite3.Error as error:
-        if (reason := place_fault(path)) or is_damage(error):
-            raise InputError(refusal(path, reason or str(error))) from None
-        raise
 
 
 def _local_place(uri: str) -> Path | None:

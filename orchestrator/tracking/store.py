@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 from orchestrator.machine.process_lock import held
-from orchestrator.tracking.damage import is_damage, place_fault, refusal
+from orchestrator.tracking.damage import is_damage, opened, place_fault, refusal
 from orchestrator.tracking.mlflow_internals import EXPERIMENT_OF_NAME
 from search_spaces.known_names import known_names
 from search_spaces.redaction import redacted_uri
@@ -193,8 +193,7 @@ def may_have(uri: str, sweep: str) -> bool:
     if not has_store(uri):
         return False
     try:
-        place = f"file:{quote(str(sqlite_file(uri)))}?mode=ro"
-        with contextlib.closing(sqlite3.connect(place, timeout=0.2, uri=True)) as database:
+        with opened(sqlite_file(uri), wait_s=0.2) as database:
             return database.execute(EXPERIMENT_OF_NAME, (sweep,)).fetchone() is not None
     except sqlite3.Error:
         return True
@@ -233,7 +232,7 @@ def fault(uri: str, limit_s: float | None = None) -> str:
 def _has_tables(file: Path) -> bool:
     """Whether a file can be read and has the table that MLflow makes last, by SQLite's own list."""
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as database:
+        with opened(file) as database:
             return bool(database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (LAST_TABLE,)).fetchall())
     except sqlite3.Error:
         return False
