@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -139,18 +140,17 @@ def _calibrate(snapshot: "Snapshot", arguments: list[str], seconds: float) -> No
 
 
 def _wait(process: subprocess.Popen[bytes], journals: list[Path], seconds: float) -> None:
-    """Until the process has worked for so long, and what it works on has reported (else nothing is measured)."""
-    before = [(_num("started", path), _num("metrics", path)) for path in journals]
+    """Until the process has worked for so long, and what it works on then has reported (else nothing is measured)."""
+    before = [_num_records(path) for path in journals]
     deadline, is_late = None, False
     while process.poll() is None:
-        new = [
-            (_num("started", path) - starts, _num("metrics", path) - reports)
-            for path, (starts, reports) in zip(journals, before, strict=True)
-        ]
-        if deadline is None and any(starts for starts, _ in new):
+        new = [_num_records(path) - num for path, num in zip(journals, before, strict=True)]
+        if deadline is None and any(num["started"] for num in new):
             deadline = time.monotonic() + seconds
         elif deadline is not None and time.monotonic() >= deadline:
-            if all(reports for starts, reports in new if starts):
+            # a prerequisite that has ended by then measures nothing of the replicate that starts after it
+            at_work = [num for num in new if num["started"] > num["state"]]
+            if at_work and all(num["metrics"] for num in at_work):
                 return
             if not is_late:
                 is_late = True
@@ -158,9 +158,10 @@ def _wait(process: subprocess.Popen[bytes], journals: list[Path], seconds: float
         time.sleep(POLL_S)
 
 
-def _num(kind: str, journal: Path) -> int:
-    """Records of a kind."""
-    return journal.read_bytes().count(f'"kind": "{kind}"'.encode()) if journal.exists() else 0
+def _num_records(journal: Path) -> Counter[str]:
+    """Those that it has, by kind."""
+    content = journal.read_bytes() if journal.exists() else b""
+    return Counter({kind: content.count(f'"kind": "{kind}"'.encode()) for kind in ("started", "metrics", "state")})
 
 
 def _stop(process: subprocess.Popen[bytes]) -> bool:

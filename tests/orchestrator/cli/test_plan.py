@@ -312,6 +312,30 @@ def test_calibration_waits_for_the_first_report(shipped):
     assert 1 <= unfinished["step"] < 9 and "waits for a first report" in result.stderr
 
 
+def test_calibration_goes_on_to_the_replicate_where_its_prerequisite_has_ended_meanwhile(tmp_path):
+    journals = {name: tmp_path / name / "journal.jsonl" for name in ("first", "replicate")}
+    written = []
+
+    class Training:
+        """Each time it is asked whether it has ended, it has written the next record; never after the last one."""
+
+        records = iter(
+            [("first", kind) for kind in ("started", "metrics", "state")]
+            + [("", "")]
+            + [("replicate", kind) for kind in ("started", "metrics")]
+        )
+
+        def poll(self):
+            name, kind = next(self.records)
+            if kind:
+                journals[name].parent.mkdir(exist_ok=True)
+                journals[name].open("a").write(json.dumps({"kind": kind}) + "\n")
+                written.append((name, kind))
+
+    plan._wait(Training(), list(journals.values()), 0.15)
+    assert written[-1] == ("replicate", "metrics")
+
+
 @pytest.mark.slow
 def test_a_calibration_that_train_refuses_says_why(shipped):
     with pytest.raises(InputError, match="The file tiny"):
