@@ -97,7 +97,7 @@ def _beside(
     points, beside = (
         [point for one in given for point in find_points(study, every, one)] for given in (names, controls)
     )
-    return beside_line(points, beside, objectives, others)
+    return beside_line(points, beside, objectives, others, study.items)
 
 
 def metric_table(study: Study, names: Sequence[str]) -> Table:

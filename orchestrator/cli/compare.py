@@ -157,7 +157,7 @@ def _beside_line(
     for point in rest:
         ends = [_under(point.evaluation, own) for own in controls]
         lines.append((point, list({end.name: end for end in ends}.values())))
-    return beside_lines(lines, objectives)
+    return beside_lines(lines, objectives, items=study.items)
 
 
 def _show_line(

@@ -161,12 +161,13 @@ def _hold_against_claims(name: str, smoke: bool, format: Format, published: bool
     from orchestrator.report.answers import compared
     from orchestrator.report.claim_table import claim_table
     from orchestrator.report.table import for_programs
+    from orchestrator.scheduler.kept_checkpoint import with_items
     from orchestrator.tracking.curves import with_validations
 
     settings, sweep = read_settings(), find_recorded(name, smoke)
     with spinner(f"Reading {sweep.name}"):
         study, question = ask(sweep, settings, None, None)
-        study = with_validations(sweep, study, settings)
+        study = with_items(with_validations(sweep, study, settings), settings)
         points = front(study, question.objectives)
         verdicts = judge(study, question, [comparison.p for comparison in compared(points, question)])
     table = claim_table(sweep.name, verdicts)

@@ -8,8 +8,10 @@ from typing import Literal
 import numpy as np
 
 from orchestrator.pareto.front import signs
+from orchestrator.results.item_errors import ItemErrors
+from orchestrator.results.over_items import by_group
 from orchestrator.results.points import Point
-from orchestrator.statistics import scale, student
+from orchestrator.statistics import over_groups, scale, student
 from orchestrator.statistics.pairwise import LEVEL
 from orchestrator.statistics.scale import between
 from orchestrator.statistics.significance import holm
@@ -30,6 +32,8 @@ class BesideLine:
         num_seeds, num_better: how many such seeds there are; in how many the point is better.
         cost, error, line: means over these seeds: the point's cost and error, and the error on the line.
         difference, interval: mean of error less line within each seed, and its 95 % interval by Student's t.
+        both: of the same mean, over these seeds and groups of test items together; none without errors by test item.
+        num_groups: of test items.
         p, p_holm: two-sided, that this mean is 0; adjusted for all points together.
         is_certain: whether neither the point nor a control varies over the seeds, so that there is no test.
     """
@@ -46,10 +50,16 @@ class BesideLine:
     p_holm: float
     answer: Answer
     is_certain: bool = False
+    both: Interval = NONE
+    num_groups: int = 0
 
 
 def beside_line(
-    points: Sequence[Point], controls: Sequence[Point], objectives: Sequence[Objective], others: Sequence[float] = ()
+    points: Sequence[Point],
+    controls: Sequence[Point],
+    objectives: Sequence[Objective],
+    others: Sequence[float] = (),
+    items: ItemErrors | None = None,
 ) -> tuple[BesideLine, ...]:
     """Each point against the line through `controls`: is it better than they are at its own cost?
 
@@ -61,21 +71,25 @@ def beside_line(
         points: with values of an error and of a cost, which is minimized.
         controls: likewise, two at least.
         others: p-values of other tests that are adjusted together with these.
+        items: errors by test item, of the study that the points are of.
 
     Raises:
         InputError: if there are fewer than two controls, two costs within a seed, or seeds differ.
     """
-    return beside_lines([(point, controls) for point in points], objectives, others)
+    return beside_lines([(point, controls) for point in points], objectives, others, items)
 
 
 def beside_lines(
-    pairs: Sequence[tuple[Point, Sequence[Point]]], objectives: Sequence[Objective], others: Sequence[float] = ()
+    pairs: Sequence[tuple[Point, Sequence[Point]]],
+    objectives: Sequence[Objective],
+    others: Sequence[float] = (),
+    items: ItemErrors | None = None,
 ) -> tuple[BesideLine, ...]:
     """Each point against the line through controls of its own, with p adjusted for all of them and `others`.
 
     Args:
         pairs: points with their controls, as those of `beside_line`.
-        others: p-values of other tests that are adjusted together with these.
+        others, items: as of `beside_line`.
 
     Raises:
         InputError: if a point has fewer than two controls, two costs are equal within a seed, or seeds differ.
@@ -86,10 +100,12 @@ def beside_lines(
     results = [_beside(point, controls, sign) for point, controls in pairs]
     adjusted = holm([*(result.p for result in results), *others])
     answered = []
-    for result, p in zip(results, adjusted[: len(results)], strict=True):
+    for pair, result, p in zip(pairs, results, adjusted[: len(results)], strict=True):
+        both, num_groups = _over_items(items, *pair, objectives[0].metric)
         answer: Answer = "better" if result.difference * sign < 0 else "worse"
         is_decided = p <= LEVEL or (result.is_certain and result.difference != 0)
-        answered.append(replace(result, p_holm=p, answer=answer if is_decided else "undecided"))
+        answer = answer if is_decided else "undecided"
+        answered.append(replace(result, p_holm=p, answer=answer, both=both, num_groups=num_groups))
     return tuple(answered)
 
 
@@ -116,7 +132,8 @@ def _listed(point: Point) -> str:
 
 def _beside(point: Point, controls: Sequence[Point], sign: float) -> BesideLine:
     errors, costs = np.array(point.values[:2], np.float64)
-    lines = np.array([_line(controls, i, costs[i]) for i in range(len(costs))])
+    seeds = range(len(costs))
+    lines = np.array([_line(_costs(controls, i), [one.values[0][i] for one in controls], costs[i]) for i in seeds])
     inside = np.isfinite(lines)
     errors, costs, lines = errors[inside], costs[inside], lines[inside]
     cost, error, line = (float(student.of_mean(values).value) for values in (costs, errors, lines))
@@ -132,17 +149,43 @@ def _beside(point: Point, controls: Sequence[Point], sign: float) -> BesideLine:
     return BesideLine(point.name, len(lines), better, *beside, p, math.nan, "undecided", is_certain)
 
 
-def _line(controls: Sequence[Point], seed: int, cost: float) -> float:
-    """The controls' error at `cost` within the seed of this number; NaN beyond their costs.
+def _over_items(items: ItemErrors | None, point: Point, controls: Sequence[Point], metric: str) -> tuple[Interval, int]:
+    """The interval of the mean difference over seeds and groups of test items, and how many groups there are.
+
+    The line is laid within each seed and group, at the costs of the seed: it is linear in the controls' errors, so
+    those of all groups add up to the line of the seed.
+    """
+    sides = [(one.condition, one.evaluation) for one in (point, *controls)]
+    found = by_group(items, sides, metric, is_paired=True) if items else None
+    if found is None or not set(point.seeds) <= set(found.errors[0]):  # of fewer seeds it is another difference
+        return NONE, 0
+    own, *beside = found.errors
+    gaps = []
+    for i, seed in enumerate(point.seeds):
+        costs, errors = _costs(controls, i), zip(*(errors[seed] for errors in beside), strict=True)
+        gaps.append(own[seed] - [_line(costs, row, point.values[1][i]) for row in errors])
+    gaps = [gap for gap in gaps if np.isfinite(gap).all()]
+    if not gaps:
+        return NONE, 0
+    return of_estimates(over_groups.of_mean(np.array(gaps), found.lengths), 0.95), len(found.lengths)
+
+
+def _costs(controls: Sequence[Point], seed: int) -> list[float]:
+    """Of each control within the seed of this number."""
+    return [one.values[1][seed] for one in controls]
+
+
+def _line(costs: Sequence[float], errors: Sequence[float], cost: float) -> float:
+    """The error at `cost` of controls with these costs and errors; NaN beyond their costs.
 
     Controls of equal cost, but for rounding, count as one, with the mean of their errors.
     """
-    step = RESOLUTION * max(abs(one.values[1][seed]) for one in controls)
+    step = RESOLUTION * max(map(abs, costs))
     by_cost: dict[float, list[float]] = {}
-    for own, error in sorted((one.values[1][seed], one.values[0][seed]) for one in controls):
+    for own, error in sorted(zip(costs, errors, strict=True)):
         known = next((known for known in by_cost if own - known <= step), own)
         by_cost.setdefault(known, []).append(error)
-    costs = sorted(by_cost)
-    errors = [exact_mean(by_cost[one]) for one in costs]
-    near = next((one for one in costs if abs(one - cost) <= step), cost)
-    return between(near, costs, errors, left=math.nan, right=math.nan)
+    ordered = sorted(by_cost)
+    means = [exact_mean(by_cost[one]) for one in ordered]
+    near = next((one for one in ordered if abs(one - cost) <= step), cost)
+    return between(near, ordered, means, left=math.nan, right=math.nan)

@@ -16,6 +16,8 @@ from orchestrator.published.places import left_out, obstacle, recorded_name, rep
 from orchestrator.published.statement_verdict import StatementTest, every_test, statement_test
 from orchestrator.published.verdict import Finding, Verdict, number_verdict
 from orchestrator.results.improving import change_of
+from orchestrator.results.over_items import Place as Side
+from orchestrator.results.over_items import over_items
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
 from orchestrator.results.tied import hides_noise
@@ -44,8 +46,11 @@ def judge(study: Study, question: Question, beside: Sequence[float] = ()) -> tup
         verdict = _settled(verdict, study, question, lambda part: _compared(part, study, question))
         # What is said of every replicate counts a ratio to 0 as reported; any other claim leaves it out.
         is_of_every = isinstance(verdict.claim, StatementClaim) and verdict.claim.of == "every"
-        note = "" if is_of_every else left_out(verdict.claim, study, question)
-        verdicts.append(replace(verdict, reason=f"{verdict.reason} {note}") if note else verdict)
+        notes = [] if is_of_every else [left_out(verdict.claim, study, question)]
+        if verdict.finding in (Finding.reproduced, Finding.worse):
+            parts = verdict.claim.parts if isinstance(verdict.claim, JointClaim) else [verdict.claim]
+            notes += [_over_items(part, study, question) for part in parts if isinstance(part, StatementClaim)]
+        verdicts.append(replace(verdict, reason=" ".join(filter(None, (verdict.reason, *notes)))))
     return tuple(verdicts)
 
 
@@ -142,6 +147,28 @@ def _differences(
                 found = test(part)
                 if isinstance(found, StatementTest) and part.of == "mean":
                     yield part.left, part.right, found.difference.value, found.difference.interval()
+
+
+def _over_items(claim: StatementClaim, study: Study, question: Question) -> str:
+    """Whether a comparison of errors holds for other test items too, as a sentence; empty where none were kept."""
+    left, right = claim.left, claim.right
+    if not isinstance(right, Place) or claim.of != "mean" or left.over or right.over or left.scale != right.scale:
+        return ""
+    a, b = (
+        Side(place.text, recorded_name(place.condition, question) or place.condition, place.evaluation)
+        for place in (left, right)
+    )
+    is_paired = a.condition == b.condition or question.test == "paired_permutation"
+    found = next((one for one in over_items(study, a, b, is_paired) if one.metric == left.metric == right.metric), None)
+    if found is None:
+        return ""
+    low, high = (bound * left.scale for bound in found.both.interval())
+    ends = {"below": (claim.margin,), "above": (-claim.margin,), "same": (-claim.margin, claim.margin)}
+    is_open = any(low < end < high for end in ends[claim.relation])
+    return (
+        f"Over seeds and {found.num_groups:,} groups of test items {left.text} less {right.text} is {low:.4g} to "
+        f"{high:.4g}, so this {'is not shown' if is_open else 'holds'} for other test items{'' if is_open else ' too'}."
+    )
 
 
 def _change(place: Place, study: Study, question: Question) -> float:

@@ -126,12 +126,13 @@ def _notes(answers: Answers, warnings: Sequence[str]) -> tuple[str, ...]:
 
 _LINE_COLUMNS: Final = (
     "a", "cost_metric", "cost", "error_metric", "error", "line", "difference", "low", "high", "p", "p_holm", "answer",
-    "num_better", "n",
+    "num_better", "n", "both_low", "both_high", "num_groups",
 )  # fmt: skip
 _LINE_NOTE: Final = (
     "Line: what {controls} have at this cost, interpolated within each seed. n: seeds in which the cost lies between "
     "theirs. p: of Student's t over these seeds; Holm over the {number} tests."
 )
+_LINE_ITEM_NOTE: Final = "Over both: 95 % over seeds and groups of test items; p is over seeds alone."
 
 
 def control_line_table(
@@ -156,13 +157,13 @@ def control_line_table(
         rows=tuple(
             (
                 *(one.name, cost, one.cost, error, one.error, one.line, one.difference, *one.interval),
-                *(one.p, one.p_holm, one.answer, one.num_better, one.num_seeds),
+                *(one.p, one.p_holm, one.answer, one.num_better, one.num_seeds, *one.both, one.num_groups),
             )
             for one in found
         ),
         printed=_printed_line(found, error, cost) if found else (),
         marked=frozenset(i for i, one in enumerate(found) if one.answer != "undecided"),
-        notes=(note,),
+        notes=(note, _LINE_ITEM_NOTE) if any(one.num_groups for one in found) else (note,),
     )
 
 
@@ -175,6 +176,8 @@ def control_line_sentence(found: BesideLine, objectives: Sequence[Objective]) ->
     digits = decimals([with_interval(found.difference, found.interval)])
     said = between(found.interval, digits) if found.num_seeds > 1 else ""
     interval = f", 95 % interval {said}" if said else ""
+    both = between(found.both, digits)
+    items = f" Over seeds and {found.num_groups:,} groups of test items {both}." if both else ""
     p = (
         "nothing varies over the seeds, so it is certain"
         if found.is_certain
@@ -183,13 +186,14 @@ def control_line_sentence(found: BesideLine, objectives: Sequence[Objective]) ->
     return (
         f"{found.name} against the controls at its {cost} of {found.cost:,.6g}: {found.answer}. Its {error} is "
         f"{found.error:.4g} and theirs {found.line:.4g}; difference {signed(found.difference, digits)}{interval}, "
-        f"{p}, better in {found.num_better} of {found.num_seeds} seeds."
+        f"{p}, better in {found.num_better} of {found.num_seeds} seeds.{items}"
     )
 
 
 def _printed_line(found: Sequence[BesideLine], error: str, cost: str) -> tuple[Column, ...]:
     digits = decimals([with_interval(one.difference, one.interval) for one in found if one.num_seeds > 1])
     of_costs = decimals([Summary(one.cost, math.nan, 1) for one in found])
+    has_items = any(one.num_groups for one in found)
     return (
         Column("condition", tuple(one.name for one in found), "a", False),
         Column(cost, tuple(fixed(one.cost, of_costs) for one in found), "cost"),
@@ -198,6 +202,7 @@ def _printed_line(found: Sequence[BesideLine], error: str, cost: str) -> tuple[C
         Column("difference", tuple(signed(one.difference, digits) for one in found), "difference"),
         Column(INTERVAL, tuple(between(one.interval, digits) for one in found), "low"),
         Column("p (Holm)", tuple(p_value(one.p_holm) for one in found), "p_holm"),
+        *([Column("over both", tuple(between(one.both, digits) for one in found), "both_low")] if has_items else []),
         Column("answer", tuple(one.answer for one in found), "answer", False),
         Column("better in", tuple(f"{one.num_better} of {one.num_seeds}" for one in found), "num_better"),
     )

@@ -1,15 +1,19 @@
 """What a difference owes to seeds and to test items together, and whether errors by item add up."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from orchestrator.results.item_errors import ItemErrors
 from orchestrator.results.study import Study
 from orchestrator.statistics import over_groups, student
 from orchestrator.statistics.equivalence import Difference
 from trainables.errors import InputError
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -42,36 +46,64 @@ class Place:
     evaluation: str
 
 
+@dataclass(frozen=True)
+class ByGroup:
+    """What several points erred on a test set that they share, by group of its items.
+
+    Attributes:
+        lengths: of each group.
+        errors: of each point: the errors of each group, by seed.
+    """
+
+    num_items: int
+    lengths: Floats
+    errors: tuple[Mapping[int, Floats], ...]
+
+
+def by_group(items: ItemErrors, points: Sequence[tuple[str, str]], metric: str, is_paired: bool) -> ByGroup | None:
+    """The errors in `metric` of all points; None where one has none by item, or test sets differ or are of one group.
+
+    Args:
+        points: each a condition and an evaluation.
+        metric: without evaluation.
+        is_paired: whether only seeds count that all points have.
+    """
+    names = [items.metrics(*point).get(metric, "") for point in points]
+    found = [items.by_seed(condition, name) for (condition, _), name in zip(points, names, strict=True)]
+    if is_paired:
+        shared = set.intersection(*(set(own) for own in found))
+        found = [{seed: own[seed] for seed in shared} for own in found]
+    sets = {one.test_set for own in found for one in own.values()}
+    if len(sets) != 1 or not all(found):  # of other items there is nothing to say together
+        return None
+    test_set = items.test_sets[sets.pop()]
+    groups, of_group = np.unique([one.group for one in test_set], return_inverse=True)
+    if len(groups) < 2:  # one speaker says nothing of others
+        return None
+    lengths = np.bincount(of_group, [one.length for one in test_set]).astype(np.float64)
+    errors = [
+        {seed: np.bincount(of_group, own[seed].errors, len(groups)).astype(np.float64) for seed in sorted(own)}
+        for own in found
+    ]
+    return ByGroup(len(test_set), lengths, tuple(errors))
+
+
 def over_items(study: Study, a: Place, b: Place, is_paired: bool) -> Iterator[OverItems]:
     """Every error rate that both points have by item, on the same test set of two groups at least.
 
     Args:
         is_paired: whether differences are taken seed by seed; then only seeds count that both have.
     """
-    ours, theirs = (study.items.metrics(point.condition, point.evaluation) for point in (a, b))
-    for metric in [name for name in ours if name in theirs]:  # in an order that no process changes
-        first = study.items.by_seed(a.condition, ours[metric])
-        second = study.items.by_seed(b.condition, theirs[metric])
-        if is_paired:
-            shared = sorted(first.keys() & second.keys())
-            first, second = ({seed: part[seed] for seed in shared} for part in (first, second))
-        sets = {one.test_set for part in (first, second) for one in part.values()}
-        if len(sets) != 1:  # of other items there is nothing to say together
+    for metric in study.items.metrics(a.condition, a.evaluation):  # in an order that no process changes
+        found = by_group(study.items, [(one.condition, one.evaluation) for one in (a, b)], metric, is_paired)
+        if found is None:
             continue
-        items = study.items.test_sets[sets.pop()]
-        groups, of_group = np.unique([one.group for one in items], return_inverse=True)
-        if len(groups) < 2:  # one speaker says nothing of others
-            continue
-        lengths = np.bincount(of_group, [one.length for one in items]).astype(np.float64)
-        tables = [  # errors (seeds, groups)
-            np.array([np.bincount(of_group, part[seed].errors, len(groups)) for seed in sorted(part)], np.float64)
-            for part in (first, second)
-        ]
-        both = over_groups.of_difference(tables[0], tables[1], lengths, is_paired)
-        rates = [table.sum(1) / lengths.sum() for table in tables]
+        tables = [np.array(list(own.values())) for own in found.errors]  # errors (seeds, groups)
+        both = over_groups.of_difference(tables[0], tables[1], found.lengths, is_paired)
+        rates = [table.sum(1) / found.lengths.sum() for table in tables]
         seeds = student.of_paired_difference(*rates) if is_paired else student.of_unpaired_difference(*rates)
         yield OverItems(
-            a.name, b.name, metric, len(first), len(second), len(groups), len(items),
+            a.name, b.name, metric, len(tables[0]), len(tables[1]), len(found.lengths), found.num_items,
             Difference(*map(float, seeds)), Difference(*map(float, both)),
         )  # fmt: skip
 

@@ -4,13 +4,19 @@ import math
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from scipy import stats
 
 from orchestrator.pareto.control_line import beside_line
 from orchestrator.pareto.front import front
+from orchestrator.report.comparison_table import control_line_sentence, control_line_table
+from orchestrator.results.item_errors import ItemErrors
+from orchestrator.statistics import over_groups
+from orchestrator.statistics.equivalence import Difference
 from tests.orchestrator.pareto.made_up import ERROR_COST, study_of
 from trainables.errors import InputError
+from trainables.item_errors import Item
 
 
 def beside(rows, names, controls, objectives=ERROR_COST):
@@ -115,3 +121,38 @@ def test_costs_and_errors_that_differ_by_rounding_are_equal():
     assert both.line == pytest.approx((0.40 + 0.35 + 0.47) / 3)
     with pytest.raises(InputError, match="cost the same under seed 1"):
         beside(rows, ["a"], ["y", "z"])
+
+
+def test_over_test_items_the_line_is_laid_within_each_group_and_adds_up_to_that_of_the_seed():
+    """By hand: at cost 2 the line has half of each end; the variance is that of over_groups, of these gaps."""
+    draws, seeds, groups = np.random.default_rng(3), (1, 2, 3, 4), ("ann", "bea", "cai")
+    lengths = np.array([10.0, 30.0, 20.0])
+    wrong = {name: draws.integers(1, 9, (4, 3)).astype(float) for name in ("low", "high", "a")}
+    costs = {"low": 1.0, "high": 3.0, "a": 2.0}
+    rows = {
+        name: {seed: (table[i].sum() / 60, costs[name]) for i, seed in enumerate(seeds)}
+        for name, table in wrong.items()
+    }
+    listed = {
+        (name, seed, "per@e"): tuple(
+            Item(f"u{j}", group, table[i, j], lengths[j]) for j, group in enumerate(groups)
+        )
+        for name, table in wrong.items()
+        for i, seed in enumerate(seeds)
+    }  # fmt: skip
+    points = {point.name: point for point in front(study_of(rows), ERROR_COST)}
+    asked = [points["a"]], [points["low"], points["high"]], ERROR_COST, ()
+    (found,) = beside_line(*asked, ItemErrors.of(listed))
+    gaps = wrong["a"] - (wrong["low"] + wrong["high"]) / 2
+    expected = Difference(*map(float, over_groups.of_mean(gaps, lengths))).interval()
+    assert found.num_groups == 3 and tuple(found.both) == pytest.approx(tuple(expected))
+    assert found.difference == pytest.approx(gaps.sum(1).mean() / 60)
+    assert (found.both.low + found.both.high) / 2 == pytest.approx(found.difference)
+    assert "Over seeds and 3 groups of test items" in control_line_sentence(found, ERROR_COST)
+    told = control_line_table("s", [found], ["low", "high"], ERROR_COST)
+    assert dict(zip(told.columns, told.rows[0], strict=True))["both_low"] == found.both.low
+    assert "over both" in [column.heading for column in told.as_printed()]
+    del listed["low", 4, "per@e"]  # of three seeds it would be another difference
+    (found,) = beside_line(*asked, ItemErrors.of(listed))
+    assert found.num_groups == 0 and math.isnan(found.both.low)
+    assert "test items" not in control_line_sentence(found, ERROR_COST)
