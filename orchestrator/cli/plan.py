@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -21,6 +21,8 @@ from trainables.errors import InputError, shown
 
 if TYPE_CHECKING:
     from orchestrator.forecast.remaining_work import Snapshot
+    from orchestrator.journal.folder import ReplicateFolder
+    from orchestrator.journal.lines import Record
 
 GRACE_S: Final = 30.0
 POLL_S: Final = 0.1
@@ -111,6 +113,8 @@ def plan(
 
 def _calibrate(snapshot: "Snapshot", arguments: list[str], seconds: float) -> None:
     """Trains the first replicate that is left for `seconds` from when its work, or a prerequisite's, starts."""
+    from orchestrator.journal.folder import ReplicateFolder
+
     if snapshot.sweep.search:
         raise InputError("--calibrate needs listed conditions; start the search, stop it with Ctrl-C and plan again.")
     status = next((replicate for replicate in snapshot.replicates if replicate.is_left), None)
@@ -118,12 +122,12 @@ def _calibrate(snapshot: "Snapshot", arguments: list[str], seconds: float) -> No
         return
     assert status.task.condition is not None
     which = ["--condition", status.task.condition.declared, "--seed", str(status.task.seed)]
-    journals = [path / "journal.jsonl" for path in (status.task.work.folder, *status.task.work.products.values())]
+    folders = [ReplicateFolder(path, {}) for path in (status.task.work.folder, *status.task.work.products.values())]
     with tempfile.TemporaryFile("w+") as messages:
         command = [*TRAIN, *arguments, *which]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=messages)  # noqa: S603
         try:
-            _wait(process, journals, seconds)
+            _wait(process, folders, seconds)
         finally:
             was_stopped = _stop(process)
         if was_stopped:
@@ -139,18 +143,23 @@ def _calibrate(snapshot: "Snapshot", arguments: list[str], seconds: float) -> No
         raise RefusedError(message)
 
 
-def _wait(process: subprocess.Popen[bytes], journals: list[Path], seconds: float) -> None:
-    """Until the process has worked for so long, and what it works on then has reported (else nothing is measured)."""
-    before = [_num_records(path) for path in journals]
+def _wait(process: subprocess.Popen[bytes], folders: Sequence["ReplicateFolder"], seconds: float) -> None:
+    """Until the process has worked for so long, and what it works on then has kept a report (else nothing is measured).
+
+    Args:
+        folders: of all replicates and prerequisites that it may work on.
+    """
+    before = [folder.records_after(0)[1] for folder in folders]
     deadline, is_late = None, False
     while process.poll() is None:
-        new = [_num_records(path) - num for path, num in zip(journals, before, strict=True)]
-        if deadline is None and any(num["started"] for num in new):
+        new = [folder.records_after(offset)[0] for folder, offset in zip(folders, before, strict=True)]
+        kinds = [Counter(record["kind"] for record in records) for records in new]
+        if deadline is None and any(num["started"] for num in kinds):
             deadline = time.monotonic() + seconds
         elif deadline is not None and time.monotonic() >= deadline:
             # a prerequisite that has ended by then measures nothing of the replicate that starts after it
-            at_work = [num for num in new if num["started"] > num["state"]]
-            if at_work and all(num["metrics"] for num in at_work):
+            at_work = [i for i, num in enumerate(kinds) if num["started"] > num["state"]]
+            if at_work and all(_has_kept(folders[i], new[i]) for i in at_work):
                 return
             if not is_late:
                 is_late = True
@@ -158,10 +167,11 @@ def _wait(process: subprocess.Popen[bytes], journals: list[Path], seconds: float
         time.sleep(POLL_S)
 
 
-def _num_records(journal: Path) -> Counter[str]:
-    """Those that it has, by kind."""
-    content = journal.read_bytes() if journal.exists() else b""
-    return Counter({kind: content.count(f'"kind": "{kind}"'.encode()) for kind in ("started", "metrics", "state")})
+def _has_kept(folder: "ReplicateFolder", records: Iterable["Record"]) -> bool:
+    """Whether one of the reports outlives a stop: its checkpoint, if it has one, is written after its record."""
+    checkpoints = folder.checkpoints()
+    reports = (record for record in records if record["kind"] == "metrics")
+    return any(not record.get("kept", True) or record["step"] in checkpoints for record in reports)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> bool:
