@@ -1,4 +1,4 @@
-"""`ponderay plan` of tiny sweeps: before, in the middle and after; what it must leave alone; its calibration."""
+"""`ponderay plan` of tiny sweeps: before, in the middle and after; what it must leave alone."""
 
 import csv
 import hashlib
@@ -6,7 +6,6 @@ import io
 import json
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import typer
@@ -21,11 +20,10 @@ from orchestrator.forecast.summary import describe
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.journal.summary import JournalSummary
 from orchestrator.results.study import Replicate
-from orchestrator.scheduler.task import Task
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.worker.execute import execute
 from search_spaces.resources import Resources
-from search_spaces.sweep import Condition, Objective, Sequential, Sweep
+from search_spaces.sweep import Objective, Sequential, Sweep
 from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.tiny import TinyEvaluation
 from trainables.errors import InputError
@@ -34,8 +32,6 @@ ROOT = Path(__file__).parents[3]
 CONDITIONS = {"a": {"sleep_s": 0.02}, "b": {"x": 0.25, "sleep_s": 0.02}}
 SHIPPED = {
     "tiny.sweep": lambda size: tiny(CONDITIONS),
-    "tiny.long": lambda size: tiny({"a": {}}, name="tiny.long").with_values({"num_epochs": 500, "sleep_s": 0.05}),
-    "tiny.slow": lambda size: tiny({"a": {}}, name="tiny.slow").with_values({"num_epochs": 9, "sleep_s": 6.0}),
     "tiny.reference": lambda size: tiny(CONDITIONS, reference="a"),
 }
 HERE = f"{__name__}:SHIPPED"
@@ -64,26 +60,21 @@ def call(*arguments: str) -> str:
 
 def work_on(sweep: Sweep, condition: str, seed: int, until: int | None = None) -> None:
     """Runs a replicate and its prerequisite without any record in MLflow; stops it after the step `until`."""
+    factory = TaskFactory(sweep, read_settings(), 0)
+    named = next(one for one in sweep.conditions if one.name == condition)
+    prerequisites = factory.prerequisites(named, seed)
 
     def stop(record: dict) -> None:
         if until and record.get("step") == until:
             raise KeyboardInterrupt
 
-    try:
-        named = next(one for one in sweep.conditions if one.name == condition)
-        execute(behind_its_prerequisite(sweep, named, seed).work, stop)
-    except KeyboardInterrupt:
-        assert until
-
-
-def behind_its_prerequisite(sweep: Sweep, condition: Condition, seed: int) -> Task:
-    """A replicate whose prerequisite is complete by now."""
-    factory = TaskFactory(sweep, read_settings(), 0)
-    prerequisites = factory.prerequisites(condition, seed)
     for task in prerequisites.values():
         if ReplicateFolder(task.work.folder, {}).state()["state"] != "complete":
             execute(task.work, lambda record: None)
-    return factory.replicate(condition, seed, prerequisites)
+    try:
+        execute(factory.replicate(named, seed, prerequisites).work, stop)
+    except KeyboardInterrupt:
+        assert until
 
 
 def contents(folder: Path = Path()) -> dict[Path, str]:
@@ -294,72 +285,6 @@ def test_table_and_csv_tell_the_same(shipped):
     for said in ("tiny.sweep: conditions", "wall time", "80% intervals", "1 finished replicate of 1 condition"):
         assert said in table
     assert "money" not in table
-
-
-@pytest.mark.slow
-def test_calibration_trains_one_replicate_for_a_while_and_keeps_its_work(shipped):
-    sweep = SHIPPED["tiny.long"]("full")
-    behind_its_prerequisite(sweep, sweep.conditions[0], 1)
-    report = json.loads(call(f"{HERE}.tiny.long", "--cpus", "1", "--calibrate", "2", "--format", "json"))
-    (unfinished,) = report["conditions"][0]["unfinished"]
-    assert unfinished["seed"] == 1 and 0 < unfinished["step"] < 500
-    assert report["basis"]["calibration_s"] == 2 and "a calibration of 2 s" in report["basis"]["text"]
-    (journal,) = Path("runs/replicates/tiny.long").rglob("journal.jsonl")
-    records = ReplicateFolder(journal.parent, {}).records()
-    worked_s = (records[-1]["time_ms"] - records[0]["time_ms"]) / 1000
-    left_steps = 1000 - unfinished["step"]
-    wall_s = report["forecast"]["most"]["wall_s"]["median"]
-    assert 0.05 * left_steps < wall_s < 1.5 * left_steps * worked_s / unfinished["step"], "each step sleeps 0.05 s"
-
-
-@pytest.mark.slow
-def test_calibration_waits_for_the_first_report(shipped):
-    sweep = SHIPPED["tiny.slow"]("full")
-    behind_its_prerequisite(sweep, sweep.conditions[0], 1)
-    app = typer.Typer()
-    app.command()(plan.plan)
-    result = CliRunner().invoke(app, [f"{HERE}.tiny.slow", "--cpus", "1", "--calibrate", "1", "--format", "json"])
-    (unfinished,) = json.loads(result.stdout)["conditions"][0]["unfinished"]
-    assert 1 <= unfinished["step"] < 9 and "waits for a first report" in result.stderr
-
-
-def test_calibration_goes_on_until_the_replicate_has_kept_a_report_though_its_prerequisite_has_ended(
-    tmp_path, monkeypatch
-):
-    folders = {name: ReplicateFolder(tmp_path / name, {}) for name in ("first", "replicate")}
-    (tmp_path / "checkpoint").write_bytes(b"weights")
-    done = []
-    started, state = (
-        {"kind": "started", "host": "", "device": "", "code_version": "", "attempt": "1"},
-        {"kind": "state", "state": "complete"},
-    )
-    report = {"kind": "metrics", "step": 1, "metrics": {}, "kept": True}
-    steps = [
-        lambda: folders["first"].append(started),
-        lambda: folders["first"].append(report),
-        lambda: folders["first"].append(state),
-        lambda: None,
-        lambda: folders["replicate"].append(started),
-        lambda: folders["replicate"].append(report),
-        lambda: folders["replicate"].keep(tmp_path / "checkpoint", 1),
-    ]
-
-    class Training:
-        """Each time it is asked whether it has ended, it has taken a step more; it never ends."""
-
-        def poll(self):
-            steps[len(done)]()
-            done.append(True)
-
-    monkeypatch.setattr(plan, "time", SimpleNamespace(monotonic=lambda: len(done), sleep=lambda s: None))
-    plan._wait(Training(), list(folders.values()), 2.5)
-    assert len(done) == len(steps)
-
-
-@pytest.mark.slow
-def test_a_calibration_that_train_refuses_says_why(shipped):
-    with pytest.raises(InputError, match="The file tiny"):
-        call(f"{HERE}.tiny.sweep", "--set", "bad_input=true", "--calibrate", "30")
 
 
 @pytest.mark.parametrize(
