@@ -128,7 +128,7 @@ def tunnel() -> Iterator[None]:
     options = [option for forward in forwards for option in ("-L", forward)]
     process = subprocess.Popen(["ssh", "-N", *options, HEAD])  # noqa: S603
     try:
-        wait(20, "the tunnel is open", lambda: status_of(f"{SERVER}/health") == 200)
+        wait(120, "the tunnel is open", lambda: status_of(f"{SERVER}/health") == 200)
         yield
     finally:
         process.kill()
@@ -159,7 +159,7 @@ def up(at: Scenario, *options: str) -> None:
 def all_there(at: Scenario) -> None:
     """Three machines, two of which train."""
     there = {"3 local.cluster.node", "0.0/2.0 CPU"}
-    wait(90, "three nodes", lambda: there <= {*status_lines(at)}, pause_s=5.0)  # to ask takes seconds of both machines
+    wait(600, "three nodes", lambda: there <= {*status_lines(at)}, pause_s=5.0)  # to ask takes seconds of both machines
 
 
 def comes_up_again(at: Scenario) -> None:

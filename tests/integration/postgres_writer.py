@@ -1,15 +1,16 @@
 """Four drivers at the same moment, each in a process of its own, on the stores that the environment names.
 
-    python -m tests.integration.postgres_writer own|same SLEEP_S
+    python -m tests.integration.postgres_writer own|same GO
 
 `own`: each runs a sweep of its own, half of them drawn by Optuna, all in need of one prerequisite. `same`: all want one
-sweep. Prints the exit code of each process. The processes are forked from one that has imported everything, so that
-they set out together.
+sweep, whose last epochs wait for the file GO. Prints the exit code of each process. The processes are forked from one
+that has imported everything, so that they set out together.
 """
 
 import multiprocessing
 import sys
 from multiprocessing.synchronize import Barrier
+from pathlib import Path
 
 import orchestrator.scheduler.optuna_search
 import orchestrator.worker.execute  # noqa: F401  # for all of them, as what follows
@@ -39,12 +40,11 @@ def _write(sweep: Sweep, barrier: Barrier) -> None:
 
 def main() -> None:
     """Starts them, waits for them."""
-    kind, sleep_s = sys.argv[1], float(sys.argv[2])
+    kind, go = sys.argv[1], Path(sys.argv[2])
     context = multiprocessing.get_context("fork")
     barrier = context.Barrier(NUM_WRITERS)
     sweeps = [
-        own(number) if kind == "own" else tiny({"a": {"sleep_s": sleep_s}, "b": {"x": 0.25}})
-        for number in range(NUM_WRITERS)
+        own(number) if kind == "own" else tiny({"a": {"go": go}, "b": {"x": 0.25}}) for number in range(NUM_WRITERS)
     ]
     drivers = [context.Process(target=_write, args=(sweep, barrier)) for sweep in sweeps]
     for driver in drivers:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -51,9 +52,10 @@ def run_quietly(sweep: Sweep, accept_code: bool = False) -> Outcome:
 
 
 if __name__ == "__main__":
-    name, sleep_s, first_sleep_s = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
+    name, sleep_s, first_sleep_s, *go = sys.argv[1:]
+    values = {"sleep_s": float(sleep_s), "first.sleep_s": float(first_sleep_s), "go": Path(go[0]) if go else None}
     try:
-        run_quietly(tiny({"a": {"sleep_s": sleep_s, "first.sleep_s": first_sleep_s}, "b": {"x": 0.25}}, name=name))
+        run_quietly(tiny({"a": values, "b": {"x": 0.25}}, name=name))
     except RefusedError as error:
         print(error)
         raise SystemExit(REFUSED) from None

@@ -23,7 +23,7 @@ from orchestrator.tracking.write_queue import WriteQueue
 from search_spaces.sweep import Objective
 from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_without_ray import starts, statuses
-from tests.waiting import LIMIT_S
+from tests.waiting import LIMIT_S, until
 from trainables.errors import InputError
 from trainables.metric import Best
 
@@ -119,7 +119,8 @@ def test_a_stop_does_not_wait_for_a_bucket_that_is_away(workplace, monkeypatch):
 @pytest.mark.slow
 def test_a_write_that_outlasts_its_driver_changes_nothing_of_the_next(workplace, monkeypatch):
     """As in a notebook, which lives on while a thread still waits for an answer of the bucket."""
-    is_answered, waited, do = threading.Event(), [], WriteQueue._do_or_drop
+    is_answered, waited = threading.Event(), []
+    do, drain = WriteQueue._do_or_drop, WriteQueue.drain
 
     def late(queue, job):
         if "Recorder.close" in repr(job) and not waited:  # what stops the runs that are left
@@ -133,7 +134,8 @@ def test_a_write_that_outlasts_its_driver_changes_nothing_of_the_next(workplace,
 
     monkeypatch.setattr(WriteQueue, "_do_or_drop", late)
     monkeypatch.setattr("tests.integration.tiny._strike", interrupt)
-    monkeypatch.setattr("orchestrator.run.WRITE_AT_STOP_S", 5.0)
+    monkeypatch.setattr(WriteQueue, "drain", lambda queue, limit_s: until(lambda: waited) or drain(queue, limit_s))
+    monkeypatch.setattr("orchestrator.run.WRITE_AT_STOP_S", 0.5)
     with pytest.raises(KeyboardInterrupt):
         run_quietly(tiny(SWEEP))
     assert run_quietly(tiny(SWEEP)).num_failed == 0

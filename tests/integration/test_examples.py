@@ -71,19 +71,21 @@ def is_resumed() -> bool:
     return any(len(texts) > 1 and '"kind": "metrics"' in texts[-1] for texts in tries())
 
 
-SLOWLY = """
-quick_train = train
+HOLDING = """
+free_train = train
 
 def train(config, trial):
-    import time
-    report = trial.report
+    import pathlib, time
+    report, done = trial.report, []
     def report_and_wait(*arguments, **named):
         report(*arguments, **named)
-        time.sleep(0.2)
+        done.append(True)
+        while len(done) == {num_reports} and not pathlib.Path({go!r}).exists():
+            time.sleep(0.05)
     trial.report = report_and_wait
-    quick_train(config, trial)
+    free_train(config, trial)
 """
-"""Added to an example, so that a kill meets it in the middle."""
+"""Added to an example, so that a kill meets it in the middle: it waits for a file behind so many reports of a try."""
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,8 @@ def train(config, trial):
 def test_an_example_that_was_killed_goes_on_with_equal_digits(workplace, monkeypatch, example, sweep):
     name, source = f"{example}.py:widths", (ROOT / f"examples/{example}.py").read_text()
     assert len(source.splitlines()) < 60
-    Path(f"{example}.py").write_text(source + SLOWLY)
+    go = Path("go").absolute()
+    Path(f"{example}.py").write_text(source + HOLDING.format(num_reports=3, go=str(go)))
     run = ("run", name, "--seeds", "1", "--cpus", "1")
     driver = subprocess.Popen(ponderay(*run), env=environment())  # noqa: S603
     until(lambda: steps_done() >= 3 or driver.poll() is not None)
@@ -106,6 +109,7 @@ def test_an_example_that_was_killed_goes_on_with_equal_digits(workplace, monkeyp
     assert driver.wait(LIMIT_S) == 1
     assert f"`{shlex.join(['ponderay', *run])}` continues from here" in Path("log").read_text()
     assert "RUNNING" not in statuses(sweep).values()
+    go.touch()
     assert "3 complete, 0 failed" in answered(*run)
     assert "width=" in answered("pareto", sweep)
     resumed = next(one for one in recorded(sweep) if starts()[one.key] >= 2)
@@ -118,14 +122,16 @@ def test_an_example_that_was_killed_goes_on_with_equal_digits(workplace, monkeyp
 
 @pytest.mark.parametrize("example", ["lightning_module", "hugging_face"])
 def test_the_callbacks_of_other_trainers_report_all_that_a_resumed_training_needs(workplace, example):
-    """A replicate that was killed behind its second report, or soon after, ends with the digits of a whole one."""
-    shutil.copy(ROOT / f"examples/{example}.py", ".")
+    """A replicate that was killed behind its second report ends with the digits of a whole one."""
+    go, source = Path("go").absolute(), (ROOT / f"examples/{example}.py").read_text()
+    Path(f"{example}.py").write_text(source + HOLDING.format(num_reports=2, go=str(go)))
     sweep = find_sweep(f"{example}.py:widths")
     work = TaskFactory(sweep, read_settings(), num_gpus=0).replicate(sweep.conditions[0], 1, {}).work
     whole, cut = (in_folder(work, Path(name).absolute()) for name in ("whole", "cut"))
     with contextlib.closing(Template()) as template:
         run_forked(template, cut, 2)
         assert numbers_of(cut) and ReplicateFolder(cut.folder, {}).state()["state"] != "complete"
+        go.touch()
         for one in (whole, cut.model_copy(update={"attempt": "again"})):
             run_forked(template, one, None)
             assert ReplicateFolder(one.folder, {}).state()["state"] == "complete"

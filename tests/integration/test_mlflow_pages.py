@@ -22,7 +22,7 @@ from orchestrator.machine.network import free_port
 from tests.browser import Watched, watched_page
 from tests.integration.sweeps import tiny
 from tests.orchestrator.driven import DESCRIPTION, Driven, drive, new_settings
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 NOISE = (
     "> attribute ",  # of <g>, <path> or <rect>: a chart drawn before the page gave it a place, or a size
@@ -97,7 +97,7 @@ def served(folder: Path, uri: str) -> Iterator[tuple[str, str]]:
         yield address, log.read_text()
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(LIMIT_S)
 
 
 def answers(url: str) -> bool:
@@ -114,7 +114,7 @@ def page(browser: Any, pages: Pages) -> Iterator[Watched]:
     """A wide page, of which nothing of ours may go wrong."""
     missing: list[str] = []
     with watched_page(browser, width=2400, height=1200) as watched:
-        watched.page.set_default_timeout(WAIT_MS)
+        watched.page.context.set_default_timeout(WAIT_MS)  # of the pages that it opens too
         watched.page.on("response", lambda answer: missing.append(answer.url) if answer.status >= 400 else None)
         watched.page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
         yield watched

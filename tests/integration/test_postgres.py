@@ -62,9 +62,9 @@ def alone(replicates: Sequence[Replicate], monkeypatch) -> dict[tuple[float, int
         return metrics(run_quietly(tiny({f"{x}": {"x": x} for x, _ in metrics(replicates)})).replicates)
 
 
-def writers(kind: str, sleep_s: float) -> "subprocess.Popen[str]":
+def writers(kind: str, go: Path) -> "subprocess.Popen[str]":
     """Four drivers; what they say goes to the file `said`."""
-    command = [sys.executable, "-m", "tests.integration.postgres_writer", kind, str(sleep_s)]
+    command = [sys.executable, "-m", "tests.integration.postgres_writer", kind, str(go)]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PONDERAY_RUNS": str(Path("runs").absolute())}
     with Path("said").open("w") as said:
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=said, text=True)  # noqa: S603
@@ -78,7 +78,7 @@ def test_four_drivers_on_empty_databases_make_the_tables_once_the_prerequisite_o
     empty = [f"{name}_{number}" for name in ("mlflow", "optuna")]
     execute(databases.server, *(f"DROP DATABASE {name} WITH (FORCE)" for name in empty))
     execute(databases.server, *(f"CREATE DATABASE {name}" for name in empty))
-    codes, _ = writers("own", 0).communicate(timeout=LIMIT_S)
+    codes, _ = writers("own", Path("go")).communicate(timeout=LIMIT_S)
     assert codes.split() == ["0"] * NUM_WRITERS, Path("said").read_text()
     assert len(starts()) == 1 + NUM_WRITERS * 2 * 2
     assert set(starts().values()) == {1}
@@ -93,11 +93,11 @@ def test_four_drivers_on_empty_databases_make_the_tables_once_the_prerequisite_o
 
 @pytest.mark.slow
 def test_of_four_drivers_of_one_sweep_one_runs_it_and_when_it_is_killed_the_next_goes_on(databases, monkeypatch):
-    together = writers("same", 2.0)
+    together = writers("same", Path("never").absolute())
     refused = re.compile(r"tiny.sweep is already run by process (\d+) on ")
     until(lambda: len(refused.findall(Path("said").read_text())) == NUM_WRITERS - 1)
     (winner,) = map(int, set(refused.findall(Path("said").read_text())))
-    until(lambda: any(path.name.startswith("step_000002") for path in Path("runs/replicates").rglob("*.pt")))
+    until(lambda: any(path.name.startswith("step_000003") for path in Path("runs/replicates").rglob("*.pt")))
     until(lambda: "RUNNING" in statuses("tiny.sweep").values())  # the store hears of it later
     os.kill(winner, signal.SIGKILL)
     codes, _ = together.communicate(timeout=LIMIT_S)

@@ -105,7 +105,6 @@ def test_the_time_left_is_first_told_by_what_the_same_conditions_took(workplace,
     of_a, of_b = ([one.duration_s for one in first.replicates if one.condition == name] for name in "ab")
     of_third = Tracking(read_settings()).read_study("tiny.sweep").of("a")[-1].duration_s
     assert told == pytest.approx([sum(of_a) / 2, (sum(of_a) + sum(of_b) + of_third) / 5], abs=0.1)
-    assert told[0] < told[1]
 
 
 def test_another_setting_under_an_evaluations_name_is_refused(workplace, monkeypatch):
@@ -178,7 +177,7 @@ def test_sweeps_started_together_pretrain_once(workplace):
 
 @pytest.mark.slow
 def test_a_second_driver_of_the_same_sweep_is_refused_by_the_name_of_the_first(workplace):
-    process = driver("tiny.sweep", "0.5", "1")
+    process = driver("tiny.sweep", "3600", "1")
     until(starts)
     with pytest.raises(RefusedError, match=f"already run by process {process.pid} on "):
         run_quietly(tiny({"a": {}}))
@@ -191,7 +190,10 @@ def test_a_second_driver_of_the_same_sweep_is_refused_by_the_name_of_the_first(w
 def test_of_two_drivers_started_in_the_same_second_one_runs_the_sweep_once(workplace):
     """SQLite's is one that neither finds made."""
     Path("runs/mlflow.db").unlink(missing_ok=True)
-    drivers = [driver("tiny.sweep", "0.3", "0.5") for _ in range(2)]
+    go = Path("go").absolute()
+    drivers = [driver("tiny.sweep", "0", "0", str(go)) for _ in range(2)]
+    until(lambda: any(process.poll() is not None for process in drivers))
+    go.touch()
     assert sorted(process.wait(LIMIT_S) for process in drivers) == [0, REFUSED]
     assert set(starts().values()) == {1}
     assert len(starts()) == 5

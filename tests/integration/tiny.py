@@ -30,7 +30,10 @@ class TinyPrerequisite(Config):
 
 
 class TinyConfig(Config):
-    """`fault_file`: made when a fault strikes, so that it strikes once; a bad input is mended when it is there."""
+    """`fault_file`: made when a fault strikes, so that it strikes once; a bad input is mended when it is there.
+
+    `go`: a file that the last epoch waits for.
+    """
 
     x: Annotated[float, Field(ge=0, le=1)] = 0.5
     num_epochs: int = 4
@@ -41,6 +44,7 @@ class TinyConfig(Config):
     kill_at: int | None = None
     hang_at: int | None = None
     fault_file: Annotated[Path | None, NOT_IN_KEY] = None
+    go: Annotated[Path | None, NOT_IN_KEY] = None
     first: TinyPrerequisite = TinyPrerequisite()
     evaluations: Annotated[tuple[TinyEvaluation, ...], NOT_IN_KEY] = (TinyEvaluation(),)
     seed: Annotated[int, NOT_IN_KEY] = 1
@@ -69,6 +73,8 @@ def train(config: TinyConfig, trial: Trial) -> None:
         total, first = state["total"], state["epoch"] + 1
     for epoch in range(first, config.num_epochs + 1):
         time.sleep(config.sleep_s)
+        while epoch == config.num_epochs and config.go and not config.go.exists():
+            time.sleep(0.05)
         _strike(config, epoch)
         total += float(torch.rand(1, dtype=torch.float64)) * config.x
         if epoch == config.nan_at:

@@ -129,6 +129,7 @@ def test_the_load_of_the_machine_is_in_replicates_runs_only_and_changes_no_resul
         return {name for name in metrics if name.startswith("system/")}
 
     settings = new_settings(tmp_path)
+    monkeypatch.setattr("orchestrator.worker.system_metrics.FIRST_S", 3600.0)  # by default it samples after a second
     plain = drive(tiny({"a": {}}, name="tiny.plain"), settings)
     assert not loads(plain.run("a seed 1").data.metrics)
     monkeypatch.setattr("orchestrator.worker.system_metrics.FIRST_S", 0.0)

@@ -180,12 +180,13 @@ def test_a_sweep_goes_on_while_the_server_is_away_and_nothing_is_lost(lasting, t
     lasting.start()
     be_client(lasting, monkeypatch)
     monkeypatch.chdir(tmp_path)
-    moments = []
+    moments, go = [], Path("go").absolute()
 
     def go_away() -> None:
         """Once it trains, for as long as nobody has noticed."""
         until(lambda: any(Path("runs/replicates").rglob("step_*.pt")))
         lasting.stop()
+        go.touch()
         until(lambda: moments)
         lasting.start()
         moments.append("back")
@@ -193,7 +194,7 @@ def test_a_sweep_goes_on_while_the_server_is_away_and_nothing_is_lost(lasting, t
     away = threading.Thread(target=go_away)
     away.start()
     monkeypatch.setattr(WriteQueue, "_say_away", lambda self, error: (moments.append("noticed"), say_away(self, error)))
-    outcome = run_quietly(tiny({"a": {"sleep_s": 1.0}, "b": {"x": 0.25, "sleep_s": 0.5}}, name="tiny.outage"))
+    outcome = run_quietly(tiny({"a": {"go": go}, "b": {"x": 0.25, "sleep_s": 0.5}}, name="tiny.outage"))
     away.join()
     assert moments[0] == "noticed" and "back" in moments
     assert (outcome.num_failed, outcome.num_unwritten) == (0, 0)
