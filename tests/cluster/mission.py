@@ -123,10 +123,11 @@ def browses(at: Scenario) -> None:
         context = browser.new_context(http_credentials=login, viewport={"width": 1600, "height": 1000})
         url = f"{SERVER}/api/2.0/mlflow/experiments/get-by-name?experiment_name=asr.demo.smoke"
         experiment = context.request.get(url).json()["experiment"]["experiment_id"]
+        context.set_default_timeout(120_000)  # the pages are large, and four tests run at once
         page = context.new_page()
         page.goto(f"{SERVER}/#/experiments/{experiment}/runs")
         for condition in CONDITIONS:
-            page.get_by_text(condition, exact=False).first.wait_for(timeout=60_000)
+            page.get_by_text(condition, exact=False).first.wait_for()
         say("the browser lists the conditions")
         found = context.request.post(
             f"{SERVER}/api/2.0/mlflow/runs/search",
@@ -134,10 +135,8 @@ def browses(at: Scenario) -> None:
         ).json()["runs"]
         assert len(found) == NUM_REPLICATES
         page.goto(f"{SERVER}/#/experiments/{experiment}/runs/{found[0]['info']['run_id']}/artifacts")
-        page.get_by_text("utterance_stochastic.png").first.click(timeout=60_000)
-        page.wait_for_function(
-            "[...document.images].some(image => image.naturalWidth > 300 && image.complete)", timeout=60_000
-        )
+        page.get_by_text("utterance_stochastic.png").first.click()
+        page.wait_for_function("[...document.images].some(image => image.naturalWidth > 300 && image.complete)")
         say("the browser shows the figure of a replicate")
         browser.close()
 
