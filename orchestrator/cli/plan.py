@@ -152,18 +152,21 @@ def _wait(process: subprocess.Popen[bytes], folders: Sequence["ReplicateFolder"]
     before = [folder.records_after(0)[1] for folder in folders]
     deadline, is_late = None, False
     while process.poll() is None:
+        if deadline is not None and time.monotonic() < deadline:
+            time.sleep(POLL_S)  # to read all that is written would slow what is timed
+            continue
         new = [folder.records_after(offset)[0] for folder, offset in zip(folders, before, strict=True)]
         kinds = [Counter(record["kind"] for record in records) for records in new]
         if deadline is None and any(num["started"] for num in kinds):
             deadline = time.monotonic() + seconds
-        elif deadline is not None and time.monotonic() >= deadline:
+        elif deadline is not None:
             # a prerequisite that has ended by then measures nothing of the replicate that starts after it
             at_work = [i for i, num in enumerate(kinds) if num["started"] > num["state"]]
             if at_work and all(_has_kept(folders[i], new[i]) for i in at_work):
                 return
             if not is_late:
                 is_late = True
-                err.print(f"Nothing is reported after {seconds:g} s; the calibration waits for a first report.")
+                err.print(f"Nothing to measure is kept after {seconds:g} s; the calibration waits for a report.")
         time.sleep(POLL_S)
 
 

@@ -32,7 +32,8 @@ class BesideLine:
         num_seeds, num_better: how many such seeds there are; in how many the point is better.
         cost, error, line: means over these seeds: the point's cost and error, and the error on the line.
         difference, interval: mean of error less line within each seed, and its 95 % interval by Student's t.
-        both: of the same mean, over these seeds and groups of test items together; none without errors by test item.
+        both: of the same mean, over these seeds and groups of test items together; none where there is no interval
+            over seeds, or a seed has no errors by test item.
         num_groups: of test items.
         p, p_holm: two-sided, that this mean is 0; adjusted for all points together.
         is_certain: whether neither the point nor a control varies over the seeds, so that there is no test.
@@ -101,7 +102,8 @@ def beside_lines(
     adjusted = holm([*(result.p for result in results), *others])
     answered = []
     for pair, result, p in zip(pairs, results, adjusted[: len(results)], strict=True):
-        both, num_groups = _over_items(items, *pair, objectives[0].metric)
+        has_spread = not math.isnan(result.interval.low)
+        both, num_groups = _over_items(items, *pair, objectives[0].metric) if has_spread else (NONE, 0)
         answer: Answer = "better" if result.difference * sign < 0 else "worse"
         is_decided = p <= LEVEL or (result.is_certain and result.difference != 0)
         answer = answer if is_decided else "undecided"
@@ -162,11 +164,10 @@ def _over_items(items: ItemErrors | None, point: Point, controls: Sequence[Point
     own, *beside = found.errors
     gaps = []
     for i, seed in enumerate(point.seeds):
-        costs, errors = _costs(controls, i), zip(*(errors[seed] for errors in beside), strict=True)
-        gaps.append(own[seed] - [_line(costs, row, point.values[1][i]) for row in errors])
-    gaps = [gap for gap in gaps if np.isfinite(gap).all()]
-    if not gaps:
-        return NONE, 0
+        costs, cost = _costs(controls, i), point.values[1][i]
+        weights = np.array([_line(costs, unit, cost) for unit in np.eye(len(beside)).tolist()])
+        if np.isfinite(weights).all():
+            gaps.append(own[seed] - weights @ np.array([errors[seed] for errors in beside]))
     return of_estimates(over_groups.of_mean(np.array(gaps), found.lengths), 0.95), len(found.lengths)
 
 

@@ -13,7 +13,7 @@ from orchestrator.published.compound_verdict import (
     trend_test,
 )
 from orchestrator.published.places import left_out, obstacle, recorded_name, reported, values
-from orchestrator.published.statement_verdict import StatementTest, every_test, statement_test
+from orchestrator.published.statement_verdict import StatementTest, every_test, is_paired, statement_test
 from orchestrator.published.verdict import Finding, Verdict, number_verdict
 from orchestrator.results.improving import change_of
 from orchestrator.results.over_items import Place as Side
@@ -47,9 +47,13 @@ def judge(study: Study, question: Question, beside: Sequence[float] = ()) -> tup
         # What is said of every replicate counts a ratio to 0 as reported; any other claim leaves it out.
         is_of_every = isinstance(verdict.claim, StatementClaim) and verdict.claim.of == "every"
         notes = [] if is_of_every else [left_out(verdict.claim, study, question)]
-        if verdict.finding in (Finding.reproduced, Finding.worse):
-            parts = verdict.claim.parts if isinstance(verdict.claim, JointClaim) else [verdict.claim]
-            notes += [_over_items(part, study, question) for part in parts if isinstance(part, StatementClaim)]
+        is_shown = verdict.finding is Finding.reproduced
+        # where several things were claimed at once and one is contradicted, the others say nothing of that
+        parts = verdict.claim.parts if isinstance(verdict.claim, JointClaim) and is_shown else [verdict.claim]
+        if is_shown or verdict.finding is Finding.worse:
+            notes += [
+                _over_items(part, is_shown, study, question) for part in parts if isinstance(part, StatementClaim)
+            ]
         verdicts.append(replace(verdict, reason=" ".join(filter(None, (verdict.reason, *notes)))))
     return tuple(verdicts)
 
@@ -149,25 +153,37 @@ def _differences(
                     yield part.left, part.right, found.difference.value, found.difference.interval()
 
 
-def _over_items(claim: StatementClaim, study: Study, question: Question) -> str:
-    """Whether a comparison of errors holds for other test items too, as a sentence; empty where none were kept."""
+def _over_items(claim: StatementClaim, is_shown: bool, study: Study, question: Question) -> str:
+    """Whether what a comparison of errors came to holds for other test items too, as a sentence.
+
+    Empty where that is not known: of other than means of one metric, or where items of some seeds were not kept.
+
+    Args:
+        is_shown: the claim, not its opposite.
+    """
     left, right = claim.left, claim.right
-    if not isinstance(right, Place) or claim.of != "mean" or left.over or right.over or left.scale != right.scale:
+    if not isinstance(right, Place) or claim.of != "mean" or left.over or right.over:
         return ""
+    if (left.metric, left.scale) != (right.metric, right.scale):
+        return ""
+    ours, theirs = (values(place, study, question) for place in (left, right))
+    pairs = is_paired(claim, ours, theirs, question.test)
+    nums = (len(ours.keys() & theirs.keys()),) * 2 if pairs else (len(ours), len(theirs))
     a, b = (
         Side(place.text, recorded_name(place.condition, question) or place.condition, place.evaluation)
         for place in (left, right)
     )
-    is_paired = a.condition == b.condition or question.test == "paired_permutation"
-    found = next((one for one in over_items(study, a, b, is_paired) if one.metric == left.metric == right.metric), None)
-    if found is None:
+    found = next((one for one in over_items(study, a, b, pairs) if one.metric == left.metric), None)
+    if found is None or (found.n_a, found.n_b) != nums:  # of other seeds it is another difference
         return ""
-    low, high = (bound * left.scale for bound in found.both.interval())
+    level = 0.9 if claim.relation == "same" and is_shown else 0.95  # as two one-sided tests at 5 % have it
+    low, high = (bound * left.scale for bound in found.both.interval(level))
     ends = {"below": (claim.margin,), "above": (-claim.margin,), "same": (-claim.margin, claim.margin)}
     is_open = any(low < end < high for end in ends[claim.relation])
     return (
         f"Over seeds and {found.num_groups:,} groups of test items {left.text} less {right.text} is {low:.4g} to "
-        f"{high:.4g}, so this {'is not shown' if is_open else 'holds'} for other test items{'' if is_open else ' too'}."
+        f"{high:.4g} ({level:.0%}, for this comparison alone), so this "
+        f"{'is not shown for other test items' if is_open else 'holds for other test items too'}."
     )
 
 

@@ -51,6 +51,7 @@ class ByGroup:
     """What several points erred on a test set that they share, by group of its items.
 
     Attributes:
+        num_items: of the test set.
         lengths: of each group.
         errors: of each point: the errors of each group, by seed.
     """

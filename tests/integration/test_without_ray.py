@@ -177,7 +177,7 @@ def test_sweeps_started_together_pretrain_once(workplace):
 
 @pytest.mark.slow
 def test_a_second_driver_of_the_same_sweep_is_refused_by_the_name_of_the_first(workplace):
-    process = driver("tiny.sweep", "3600", "1")
+    process = driver("tiny.sweep", "0", "1", str(Path("never").absolute()))
     until(starts)
     with pytest.raises(RefusedError, match=f"already run by process {process.pid} on "):
         run_quietly(tiny({"a": {}}))

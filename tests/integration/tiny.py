@@ -10,6 +10,7 @@ from typing import Annotated
 import torch
 from pydantic import Field
 
+from tests.waiting import until
 from trainables import checkpoint, distributed, rng
 from trainables.config import NOT_IN_KEY, Config
 from trainables.errors import DivergedError, InputError
@@ -32,7 +33,7 @@ class TinyPrerequisite(Config):
 class TinyConfig(Config):
     """`fault_file`: made when a fault strikes, so that it strikes once; a bad input is mended when it is there.
 
-    `go`: a file that the last epoch waits for.
+    `go`: a file that the last epoch waits for, for minutes at most.
     """
 
     x: Annotated[float, Field(ge=0, le=1)] = 0.5
@@ -73,8 +74,8 @@ def train(config: TinyConfig, trial: Trial) -> None:
         total, first = state["total"], state["epoch"] + 1
     for epoch in range(first, config.num_epochs + 1):
         time.sleep(config.sleep_s)
-        while epoch == config.num_epochs and config.go and not config.go.exists():
-            time.sleep(0.05)
+        if epoch == config.num_epochs and config.go:
+            until(config.go.exists)
         _strike(config, epoch)
         total += float(torch.rand(1, dtype=torch.float64)) * config.x
         if epoch == config.nan_at:

@@ -61,7 +61,7 @@ def test_calibration_waits_for_the_first_report(shipped):
     pretrained(SLOW)
     result = planned("tiny.slow", "--calibrate", "1")
     (unfinished,) = json.loads(result.stdout)["conditions"][0]["unfinished"]
-    assert 1 <= unfinished["step"] < 9 and "waits for a first report" in result.stderr
+    assert 1 <= unfinished["step"] < 9 and "waits for a report" in result.stderr
 
 
 def test_calibration_goes_on_until_the_replicate_has_kept_a_report_though_its_prerequisite_has_ended(

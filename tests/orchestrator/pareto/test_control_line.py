@@ -124,28 +124,28 @@ def test_costs_and_errors_that_differ_by_rounding_are_equal():
 
 
 def test_over_test_items_the_line_is_laid_within_each_group_and_adds_up_to_that_of_the_seed():
-    """By hand: at cost 2 the line has half of each end; the variance is that of over_groups, of these gaps."""
-    draws, seeds, groups = np.random.default_rng(3), (1, 2, 3, 4), ("ann", "bea", "cai")
+    """By hand: two controls of equal cost count as one; of the last seed, which costs more than all, nothing counts."""
+    draws, seeds, groups = np.random.default_rng(3), (1, 2, 3, 4, 5), ("ann", "bea", "cai")
     lengths = np.array([10.0, 30.0, 20.0])
-    wrong = {name: draws.integers(1, 9, (4, 3)).astype(float) for name in ("low", "high", "a")}
-    costs = {"low": 1.0, "high": 3.0, "a": 2.0}
+    wrong = {name: draws.integers(1, 9, (5, 3)).astype(float) for name in ("low", "twin", "high", "a")}
+    costs = {"low": (1, 1, 0, 2, 1), "twin": (1, 1, 0, 2, 1), "high": (3, 5, 4, 3, 2), "a": (2, 2, 3, 2.5, 9)}
     rows = {
-        name: {seed: (table[i].sum() / 60, costs[name]) for i, seed in enumerate(seeds)}
+        name: {seed: (table[i].sum() / 60, costs[name][i]) for i, seed in enumerate(seeds)}
         for name, table in wrong.items()
     }
     listed = {
-        (name, seed, "per@e"): tuple(
-            Item(f"u{j}", group, table[i, j], lengths[j]) for j, group in enumerate(groups)
-        )
+        (name, seed, "per@e"): tuple(Item(f"u{j}", group, table[i, j], lengths[j]) for j, group in enumerate(groups))
         for name, table in wrong.items()
         for i, seed in enumerate(seeds)
-    }  # fmt: skip
+    }
     points = {point.name: point for point in front(study_of(rows), ERROR_COST)}
-    asked = [points["a"]], [points["low"], points["high"]], ERROR_COST, ()
+    asked = [points["a"]], [points[name] for name in ("low", "twin", "high")], ERROR_COST, ()
     (found,) = beside_line(*asked, ItemErrors.of(listed))
-    gaps = wrong["a"] - (wrong["low"] + wrong["high"]) / 2
+    to_high = np.array([[1 / 2], [1 / 4], [3 / 4], [1 / 2]])
+    line = (1 - to_high) * (wrong["low"] + wrong["twin"])[:4] / 2 + to_high * wrong["high"][:4]
+    gaps = wrong["a"][:4] - line
     expected = Difference(*map(float, over_groups.of_mean(gaps, lengths))).interval()
-    assert found.num_groups == 3 and tuple(found.both) == pytest.approx(tuple(expected))
+    assert (found.num_seeds, found.num_groups) == (4, 3) and tuple(found.both) == pytest.approx(tuple(expected))
     assert found.difference == pytest.approx(gaps.sum(1).mean() / 60)
     assert (found.both.low + found.both.high) / 2 == pytest.approx(found.difference)
     assert "Over seeds and 3 groups of test items" in control_line_sentence(found, ERROR_COST)
@@ -154,5 +154,20 @@ def test_over_test_items_the_line_is_laid_within_each_group_and_adds_up_to_that_
     assert "over both" in [column.heading for column in told.as_printed()]
     del listed["low", 4, "per@e"]  # of three seeds it would be another difference
     (found,) = beside_line(*asked, ItemErrors.of(listed))
-    assert found.num_groups == 0 and math.isnan(found.both.low)
+    assert found.num_groups == 0 and math.isnan(found.both.low) and math.isfinite(found.interval.low)
     assert "test items" not in control_line_sentence(found, ERROR_COST)
+
+
+def test_where_no_spread_over_seeds_is_seen_there_is_no_interval_over_items_either():
+    rows = {"low": (0.2, 1.0), "high": (0.1, 3.0), "a": (0.05, 2.0)}
+    by_seed = {name: dict.fromkeys((1, 2), values) for name, values in rows.items()}
+    by_seed["low"][2] = (0.3, 1.0)
+    by_seed["high"][2] = (0.0, 3.0)
+    listed = {
+        (name, seed, "per@e"): tuple(Item(f"u{j}", f"g{j}", values[0] * 10 + (j - 0.5), 10.0) for j in (0, 1))
+        for name, of in by_seed.items()
+        for seed, values in of.items()
+    }
+    points = {point.name: point for point in front(study_of(by_seed), ERROR_COST)}
+    (found,) = beside_line([points["a"]], [points["low"], points["high"]], ERROR_COST, (), ItemErrors.of(listed))
+    assert math.isnan(found.interval.low) and found.num_groups == 0

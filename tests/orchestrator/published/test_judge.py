@@ -4,22 +4,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
 from orchestrator.published.judge import judge
 from orchestrator.published.verdict import Finding, Verdict
-from orchestrator.results.item_errors import ItemErrors
 from orchestrator.results.question import Question
 from orchestrator.results.reference import recorded_question
 from orchestrator.results.study import Replicate, Study
 from orchestrator.statistics.significance import holm, welch_p
 from orchestrator.tracking import mlflow_reader
-from search_spaces.claim import Claim, JointClaim, NumberClaim, Place, Published, Setting, Source, StatementClaim
+from search_spaces.claim import Claim, NumberClaim, Place, Published, Setting, Source, StatementClaim
 from search_spaces.find import find_sweep
 from tests.orchestrator.recorded import Store, replicate
-from trainables.item_errors import Item
 
 SWEEP = "asr.deterministic_timit"
 
@@ -125,9 +122,6 @@ def of_per(claims: Sequence[Claim], found: Study) -> list[Verdict]:
 
 SOURCE, SETTING = Source("A paper", "Table 1"), Setting("anywhere")
 BELOW = StatementClaim("x", (SWEEP,), "a is below b", Place("a", "per"), "below", Place("b", "per"), SOURCE, SETTING)
-JOINT = JointClaim(
-    "j", (SWEEP,), "a is below b, and not far", (BELOW, replace(BELOW, relation="same", margin=1.0)), SOURCE, SETTING
-)
 NUMBER = NumberClaim("n", (SWEEP,), Place("a", "per"), Published(0.985), 0.001, "a thousandth", SOURCE, SETTING)
 NOISY = {"c": (0.97, 0.98, 0.98, 0.99), "d": (0.97, 0.97, 0.99, 0.98)}
 
@@ -350,33 +344,3 @@ def test_a_small_size_is_comparable_with_nothing() -> None:
 def test_of_a_sweep_of_ones_own_nothing_is_published() -> None:
     question = Question("mine.sweep", "", (), "", "welch", (1,), {})
     assert judge(Study("mine.sweep", ()), question) == ()
-
-
-@pytest.mark.parametrize(
-    ("of_speakers", "kind", "said"),
-    [
-        ((0.0, 0.0, 0.0), BELOW, "so this holds for other test items too."),
-        ((-6.0, 0.0, 6.0), BELOW, "so this is not shown for other test items."),
-        ((-6.0, 0.0, 6.0), replace(BELOW, relation="above"), "so this is not shown for other test items."),
-        ((0.0, 0.0, 0.0), JOINT, "so this holds for other test items too."),
-        ((0.0, 0.0, 0.0), replace(BELOW, left=replace(BELOW.left, scale=100.0)), ""),
-    ],
-)
-def test_a_verdict_says_whether_it_holds_for_other_test_items(
-    of_speakers: Sequence[float], kind: Claim, said: str
-) -> None:
-    """`a` errs less by one on each speaker; with speakers who differ in that by 6, three cannot show it."""
-    noise = np.random.default_rng(0).normal(0, 0.05, (2, 4, 3))
-    wrong = {"a": 20.0 + noise[0], "b": 21.0 + noise[1] + of_speakers}
-    listed = {
-        (name, seed, "per"): tuple(Item(f"u{j}", f"speaker {j}", table[seed - 1, j], 50.0) for j in range(3))
-        for name, table in wrong.items()
-        for seed in range(1, 5)
-    }
-    plain = tied_study(**{name: (table.sum(1) / 150).tolist() for name, table in wrong.items()})
-    (verdict,) = of_per([kind], plain.with_items(ItemErrors.of(listed)))
-    assert verdict.finding in (Finding.reproduced, Finding.worse)
-    assert ("3 groups of test items per of a less per of b is" in verdict.reason) == bool(said)
-    assert said in verdict.reason
-    (without,) = of_per([kind], plain)
-    assert without.finding is verdict.finding and "test items" not in without.reason
