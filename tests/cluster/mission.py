@@ -132,6 +132,7 @@ def browses(at: Scenario) -> None:
         found = context.request.post(
             f"{SERVER}/api/2.0/mlflow/runs/search",
             data={"experiment_ids": [experiment], "filter": "tags.`ponderay.kind` = 'replicate'"},
+            max_retries=3,  # the server has ended the connection of the question above, which was idle for some seconds
         ).json()["runs"]
         assert len(found) == NUM_REPLICATES
         page.goto(f"{SERVER}/#/experiments/{experiment}/runs/{found[0]['info']['run_id']}/artifacts")
