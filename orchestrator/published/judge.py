@@ -12,7 +12,7 @@ from orchestrator.published.compound_verdict import (
     spread_test,
     trend_test,
 )
-from orchestrator.published.places import left_out, obstacle, recorded_name, reported, values
+from orchestrator.published.places import condition_of, left_out, obstacle, reported, values
 from orchestrator.published.statement_verdict import StatementTest, every_test, is_paired, statement_test
 from orchestrator.published.verdict import Finding, Verdict, number_verdict
 from orchestrator.results.improving import change_of
@@ -169,10 +169,7 @@ def _over_items(claim: StatementClaim, is_shown: bool, study: Study, question: Q
     ours, theirs = (values(place, study, question) for place in (left, right))
     pairs = is_paired(claim, ours, theirs, question.test)
     nums = (len(ours.keys() & theirs.keys()),) * 2 if pairs else (len(ours), len(theirs))
-    a, b = (
-        Side(place.text, recorded_name(place.condition, question) or place.condition, place.evaluation)
-        for place in (left, right)
-    )
+    a, b = (Side(place.text, condition_of(place, question), place.evaluation) for place in (left, right))
     found = next((one for one in over_items(study, a, b, pairs) if one.metric == left.metric), None)
     if found is None or (found.n_a, found.n_b) != nums:  # of other seeds it is another difference
         return ""
@@ -189,7 +186,7 @@ def _over_items(claim: StatementClaim, is_shown: bool, study: Study, question: Q
 
 def _change(place: Place, study: Study, question: Question) -> float:
     """By how much a tenth more of training would move a place's number, in the published unit; 0 for a ratio."""
-    condition = recorded_name(place.condition, question) or place.condition
+    condition = condition_of(place, question)
     if place.over is not None or condition not in study.conditions:
         return 0.0
     found = change_of(study, condition, place.metric, place.evaluation)

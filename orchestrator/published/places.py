@@ -112,9 +112,14 @@ def _unknown_column(claim: Claim, study: Study, question: Question) -> str:
 
 def _complete(study: Study, place: Place, question: Question) -> Iterator[Replicate]:
     """The complete replicates of the condition that a place names, recorded or not."""
-    condition = recorded_name(place.condition, question) or place.condition
+    condition = condition_of(place, question)
     recorded = study.of(condition) if condition in study.conditions else ()
     return (one for one in recorded if one.state == "complete")
+
+
+def condition_of(place: Place, question: Question) -> str:
+    """The condition that a place names, as it is recorded; its own name where none or several are meant."""
+    return recorded_name(place.condition, question) or place.condition
 
 
 def recorded_name(condition: str, question: Question) -> str | None:

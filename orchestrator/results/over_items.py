@@ -5,15 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orchestrator.results.item_errors import ItemErrors
 from orchestrator.results.study import Study
 from orchestrator.statistics import over_groups, student
 from orchestrator.statistics.equivalence import Difference
+from orchestrator.statistics.over_groups import Floats
 from trainables.errors import InputError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
