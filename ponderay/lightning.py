@@ -16,8 +16,9 @@ KEY = "ponderay.random"
 
 
 class ReportToTrial(Checkpoint):  # Lightning calls these last, so that what a module logs at an epoch's end is there
-    """Reports what was logged and a checkpoint at the end of training epochs; what is resumed has the same digits.
+    """Reports what an epoch logged and a checkpoint at the end of it; what is resumed has the same digits.
 
+    Lightning keeps a value until its name is logged again; one of an earlier epoch, and of other weights, is left out.
     Lightning keeps no state of random generators, so that a resumed training would see other batches and other dropout.
     This callback keeps them in the checkpoint. It stands in for Lightning's own checkpoints, so leave
     `enable_checkpointing` as it is. Give `trial.restore()` to `fit`, and seed before the model is built:
@@ -34,6 +35,11 @@ class ReportToTrial(Checkpoint):  # Lightning calls these last, so that what a m
 
     def __init__(self, trial: Trial, every_n_epochs: int = 1, metrics: dict[str, float] | None = None) -> None:
         self._trial, self._every, self._metrics = trial, every_n_epochs, metrics or {}
+        self._before: dict[str, torch.Tensor] = {}
+
+    def on_train_epoch_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
+        """Notes what was logged before the epoch."""
+        self._before = dict(trainer.callback_metrics)
 
     def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
         """Reports, with the number of epochs as the step."""
@@ -41,7 +47,8 @@ class ReportToTrial(Checkpoint):  # Lightning calls these last, so that what a m
         is_last = trainer.should_stop or epoch == trainer.max_epochs or trainer.global_step == trainer.max_steps
         if epoch % self._every and not is_last:
             return
-        logged = {name: float(value) for name, value in trainer.callback_metrics.items()}
+        new = {name: value for name, value in trainer.callback_metrics.items() if value is not self._before.get(name)}
+        logged = {name: float(value) for name, value in new.items()}
         with tempfile.TemporaryDirectory() as folder:
             trainer.save_checkpoint(file := Path(folder) / "last.ckpt")
             self._trial.report(logged | self._metrics, step=epoch, checkpoint=file)

@@ -14,6 +14,9 @@ TIMED: Final = ("runtime", "_per_second", "_flos")
 class ReportToTrial(transformers.TrainerCallback):
     """Reports what was logged since the last report, and the checkpoint's folder, whenever the Trainer saves one.
 
+    Of evaluations (`eval_...`) only that of the checkpoint's own step is reported, so let `eval_steps` divide
+    `save_steps`. Times are left out: what ends in `runtime`, `_per_second` or `_flos`.
+
     The folder has optimiser, schedule and random generators, so that what is resumed has the same digits. Seed before
     the model is built, for the Trainer seeds after it:
 
@@ -39,9 +42,12 @@ class ReportToTrial(transformers.TrainerCallback):
         """Reports, with the number of optimisation steps as the step."""
         logged: dict[str, float] = {}
         for entry in state.log_history:  # in order: the newest value of each name counts
-            if entry.get("step", 0) > self._step:
-                logged |= {name: float(value) for name, value in entry.items() if isinstance(value, int | float)}
+            step = entry.get("step", 0)
+            for name, value in entry.items() if step > self._step else ():
+                is_older = name.startswith("eval_") and step != state.global_step
+                if isinstance(value, int | float) and not is_older and not name.endswith(TIMED):
+                    logged[name] = float(value)
         self._step = state.global_step
-        kept = {name: value for name, value in logged.items() if name != "step" and not name.endswith(TIMED)}
+        kept = {name: value for name, value in logged.items() if name != "step"} | {"epoch": float(state.epoch)}
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         self._trial.report(kept | self._metrics, step=state.global_step, checkpoint=folder)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Protocol, Self, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -23,7 +23,10 @@ from trainables.errors import InputError, shortened, shown, text_of
 from trainables.secret import FROM, SECRET, declared_names, plain, variable_of
 
 NOT_IN_KEY: Final = "not in key"
-"""Marks a field (`Annotated[T, NOT_IN_KEY]`) that does not change what is learnt: paths, evaluations."""
+"""Marks a field that does not change what is learnt: paths, evaluations.
+
+Written `Annotated[T, NOT_IN_KEY]` or `Annotated[T, NOT_IN_KEY] | None`; in a config within a list or mapping too.
+"""
 
 IN_KEY_IF_SET: Final = "in key if set"
 """Marks a field that came later than results: with its default the key stays what it was without the field."""
@@ -102,22 +105,26 @@ _secret_fields: dict[Any, frozenset[str]] = {}
 def secret_fields(kind: Any) -> frozenset[str]:
     """Names of the fields of a config's type that hold secrets."""
     if kind not in _secret_fields:
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            own = kind.model_fields.items()
-            hints = {name: Annotated[field.annotation, *(field.metadata or ("",))] for name, field in own}
-        else:
-            hints = get_type_hints(kind, include_extras=True) if is_dataclass(kind) else {}
-        _secret_fields[kind] = frozenset(name for name, hint in hints.items() if _is_secret(hint))
+        _secret_fields[kind] = frozenset(name for name, hint in _hints(kind).items() if SECRET in _marks(hint))
         declared_names.update(_secret_fields[kind])
     return _secret_fields[kind]
 
 
-def _is_secret(hint: Any) -> bool:
+def _hints(kind: Any) -> Mapping[str, Any]:
+    """The type of each field, with what it is annotated with."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        own = kind.model_fields.items()
+        return {name: Annotated[field.annotation, *(field.metadata or ("",))] for name, field in own}
+    return get_type_hints(kind, include_extras=True) if is_dataclass(kind) else {}
+
+
+def _marks(hint: Any) -> frozenset[str]:
+    """What a type is marked with, in `Annotated`, and in what may be None too; `SecretStr` is a secret unmarked."""
     if get_origin(hint) is Annotated:
-        return SECRET in [mark for mark in hint.__metadata__ if isinstance(mark, str)] or _is_secret(get_args(hint)[0])
+        return _marks(get_args(hint)[0]).union(mark for mark in hint.__metadata__ if isinstance(mark, str))
     if isinstance(hint, type) and issubclass(hint, SecretStr):
-        return True
-    return type(None) in get_args(hint) and any(_is_secret(argument) for argument in get_args(hint))
+        return frozenset({SECRET})
+    return frozenset().union(*map(_marks, get_args(hint))) if type(None) in get_args(hint) else frozenset()
 
 
 def _hide_secrets(value: Any, dumped: Any) -> None:
@@ -283,17 +290,15 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     return _adapters[kind]
 
 
-_noted: dict[Any, Mapping[str, Sequence[object]]] = {}  # a sweep of two thousand conditions asks ten thousand times
+_noted: dict[Any, Mapping[str, frozenset[str]]] = {}  # a sweep of two thousand conditions asks ten thousand times
 
 
-def _annotations(kind: Any) -> Mapping[str, Sequence[object]]:
+def _annotations(kind: Any) -> Mapping[str, frozenset[str]]:
     """What is noted of each field, such as `NOT_IN_KEY`."""
     if kind not in _noted:
-        if issubclass(kind, BaseModel):
-            _noted[kind] = {name: field.metadata for name, field in kind.model_fields.items()}
-        else:
-            hints = get_type_hints(kind, include_extras=True)
-            _noted[kind] = {field.name: getattr(hints[field.name], "__metadata__", ()) for field in fields(kind)}
+        names = kind.model_fields if issubclass(kind, BaseModel) else [field.name for field in fields(kind)]
+        hints = _hints(kind)
+        _noted[kind] = {name: _marks(hints[name]) for name in names}
     return _noted[kind]
 
 
@@ -307,7 +312,11 @@ def explain(error: ValidationError, path: str = "") -> str:
     if first["type"] == "value_error":  # ours, which name the value
         reason = first["msg"].removeprefix("Value error, ").rstrip(".")
         return shortened(f"`{where}`: {reason}." if where else f"{reason}.")
-    return f"`{where}`: {first['msg']}, but got {shown(first['input'])}."
+    remedy = ""
+    is_one_kind = first["type"] == "literal_error" and " or " not in first["ctx"]["expected"]
+    if before and path.endswith(inner) and is_one_kind and isinstance(first["input"], str):
+        remedy = f"; another kind is set whole: `--set '{before}={json.dumps({last: first['input']})}'`"
+    return shortened(f"`{where}`: {first['msg']}, but got {shown(first['input'])}{remedy}.")
 
 
 class _Named(Protocol):
@@ -335,8 +344,19 @@ def key_content(config: AnyConfig) -> dict[str, Any]:
         if name in secrets:
             continue
         if NOT_IN_KEY not in notes and not (IN_KEY_IF_SET in notes and value == _default(config, name)):
-            content[name] = key_content(value) if is_config(value) else dumped[name]
+            content[name] = _in_key(value, dumped[name])
     return content
+
+
+def _in_key(value: Any, dumped: Any) -> Any:
+    """What of a value identifies a replicate; `dumped` is the value, JSON-ready."""
+    if is_config(value):
+        return key_content(value)
+    if isinstance(value, list | tuple) and isinstance(dumped, list) and len(value) == len(dumped):
+        return [_in_key(*both) for both in zip(value, dumped, strict=True)]
+    if isinstance(value, Mapping) and isinstance(dumped, dict) and len(value) == len(dumped):
+        return {name: _in_key(part, dumped[name]) for name, part in zip(dumped, value.values(), strict=True)}
+    return dumped  # also where a field is written in a way of its own
 
 
 def _default(config: AnyConfig, name: str) -> Any:

@@ -1,4 +1,6 @@
 import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 import pydantic
@@ -15,7 +17,7 @@ from trainables.asr.config import (
     Surprisal,
 )
 from trainables.asr.data.config import Features, HeldOutSpeakers, LibriSpeech, Timit
-from trainables.config import IN_KEY_IF_SET, Config, content_hash, flatten, key_content
+from trainables.config import IN_KEY_IF_SET, NOT_IN_KEY, Config, content_hash, flatten, key_content
 from trainables.errors import InputError
 
 
@@ -42,6 +44,7 @@ def test_with_value_takes_a_whole_variant():
         ("training.learning_rate", 5, "`training.learning_rate`: Input should be less than or equal to 1, but got 5"),
         ("network.dropout", 1.0, "`network.dropout`: Input should be less than 1, but got 1.0"),
         ("controller.mu", "x", "`controller.mu`: Input should be a valid number"),
+        ("controller.kind", "random", """is set whole: `--set 'controller={"kind": "random"}'`."""),
     ],
 )
 def test_a_wrong_path_or_value_is_one_line_with_rule_and_value(path: str, value: object, said: str):
@@ -111,6 +114,32 @@ def test_a_frame_is_as_long_as_the_samples_that_its_hop_is_cut_to():
 def test_two_evaluations_of_one_name_are_refused():
     with pytest.raises(InputError, match="names of evaluations must differ"):
         AsrConfig().with_value("evaluations", (Evaluation(), Evaluation()))
+
+
+class Source(Config):
+    name: str = "a"
+    root: Annotated[Path, NOT_IN_KEY] = Path("/a")
+
+
+class Corpora(Config):
+    folder: Annotated[Path, NOT_IN_KEY] | None = Path("/a")
+    sources: tuple[Source, ...] = (Source(),)
+    by_name: Mapping[str, Source] = {"x": Source()}
+
+
+@dataclasses.dataclass(frozen=True)
+class CorporaOfADataclass:
+    folder: Annotated[Path, NOT_IN_KEY] | None = Path("/a")
+    sources: tuple[Source, ...] = (Source(),)
+    by_name: Mapping[str, Source] = dataclasses.field(default_factory=lambda: {"x": Source()})
+
+
+@pytest.mark.parametrize("kind", [Corpora, CorporaOfADataclass])
+def test_a_path_that_is_marked_is_in_no_key_wherever_it_stands(kind):
+    moved = Source(root=Path("/b"))
+    assert content_hash(kind()) == content_hash(kind(folder=Path("/b"), sources=(moved,), by_name={"x": moved}))
+    assert content_hash(kind()) != content_hash(kind(sources=(Source(name="b"),)))
+    assert content_hash(kind()) != content_hash(kind(by_name={"y": Source()}))
 
 
 def test_a_field_that_came_later_is_in_the_key_only_where_it_is_set():

@@ -1,11 +1,16 @@
 """What a network computes: multiply-accumulates that run."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from trainables.act.config import ActConfig, Adaptive, EarlyExit, PonderNet
+from trainables.act.config import ActConfig, Adaptive, EarlyExit, Halts, PonderNet
 from trainables.act.tasks.data import sizes
 from trainables.conditional.recurrent_cells import CELLS
 from trainables.cost import linear_macs
+
+if TYPE_CHECKING:  # commands that only read a sweep load this module without it
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -44,3 +49,23 @@ def training_macs(config: ActConfig, num_steps: int, num_updates: int, num_targe
     return (
         parts.step * num_steps + (parts.update + parts.question) * num_updates + parts.readout * readouts * num_targets
     )
+
+
+def testing_macs(
+    config: ActConfig, halts: Halts | None, num_steps: int, updates: "NDArray[np.integer]", num_targets: int
+) -> int:
+    """Multiply-accumulates of a test.
+
+    PonderNet asks behind every update but the last there may be; an early exit is read out behind every update.
+
+    Args:
+        halts: how an early exit decides in the evaluation.
+        updates: of each of the `num_steps` input steps.
+        num_targets: how many of them are read out.
+    """
+    parts, num_updates = part_macs(config), int(updates.sum())
+    total = parts.step * num_steps + parts.update * num_updates
+    if isinstance(config.halting, PonderNet):
+        total += parts.question * int(updates.clip(max=config.halting.max_updates - 1).sum())
+    reads_every_update = isinstance(config.halting, EarlyExit) and halts is not None
+    return total + parts.readout * (num_updates if reads_every_update else num_targets)

@@ -300,14 +300,7 @@ def slope(values: NDArray[np.integer], over: NDArray[np.integer]) -> float | Non
 
 
 def macs_per_sequence(config: ActConfig, results: Results, halts: Halts | None = None) -> float:
-    """Mean multiply-accumulates of one sequence.
-
-    PonderNet asks behind every update but the last there may be; an early exit is read out behind every update.
-    """
-    parts, updates = cost.part_macs(config), results.num_updates
-    total = parts.step * results.num_steps.sum() + parts.update * updates.sum()
-    if isinstance(config.halting, PonderNet):
-        total += parts.question * np.minimum(updates, config.halting.max_updates - 1).sum()
-    reads_every_update = isinstance(config.halting, EarlyExit) and halts is not None
-    readouts = updates.sum() if reads_every_update else results.has_target.sum()
-    return float((total + parts.readout * readouts) / len(results.num_steps))
+    """Mean multiply-accumulates of one sequence."""
+    num_steps, num_targets = int(results.num_steps.sum()), int(results.has_target.sum())
+    total = cost.testing_macs(config, halts, num_steps, results.num_updates, num_targets)
+    return total / len(results.num_steps)

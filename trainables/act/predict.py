@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from trainables import checkpoint, distributed
-from trainables.act.config import ActConfig, EarlyExit, Evaluation, Mass, PonderNet, Text
-from trainables.act.cost import part_macs
+from trainables.act.config import ActConfig, Evaluation, Mass, PonderNet, Text
+from trainables.act.cost import testing_macs
 from trainables.act.evaluation import draws_of
 from trainables.act.network import Network, Run
 from trainables.act.tasks import data, text, text_file
@@ -63,13 +62,9 @@ def predict(
     log_probs = run.log_probs.cpu()
     probabilities = torch.full((*targets.shape[:2], *log_probs.shape[1:]), torch.nan)
     probabilities[whole.has_target] = log_probs.exp()
-    updates, parts, made = run.num_updates.cpu().numpy(), part_macs(config), []
+    updates, made = run.num_updates.cpu().numpy(), []
     for i, length in enumerate(lengths.tolist()):
-        own = updates[i, :length]
-        macs = parts.step * length + parts.update * own.sum()
-        if isinstance(config.halting, PonderNet):
-            macs += parts.question * np.minimum(own, config.halting.max_updates - 1).sum()
-        reads_every_update = isinstance(config.halting, EarlyExit) and evaluation.halts is not None
-        macs += parts.readout * (own.sum() if reads_every_update else int(whole.has_target[i].sum()))
+        own, num_targets = updates[i, :length], int(whole.has_target[i].sum())
+        macs = testing_macs(config, evaluation.halts, length, own, num_targets)
         made.append(Prediction(probabilities[i, :length], own, float(macs)))
     return made

@@ -1,1 +1,1 @@
-"""Blocks of conditional computation for any model: one file a block, functions of tensors, no model and no config."""
+"""Blocks of conditional computation for any model: one file a block, of functions and small modules."""

@@ -55,6 +55,9 @@ def exits_loss(losses: Float[Tensor, "... N"]) -> Float[Tensor, "..."]:
 
     Args:
         losses: of what is read out behind each of the N updates.
+
+    Raises:
+        NotFiniteError: a ValueError, if one is NaN or infinite.
     """
     check_finite(losses=losses)
     mean: Tensor = losses @ exit_weights(losses.shape[-1], losses)
@@ -62,7 +65,7 @@ def exits_loss(losses: Float[Tensor, "... N"]) -> Float[Tensor, "..."]:
 
 
 def entropy(log_probs: Float[Tensor, "... C"]) -> Float[Tensor, "..."]:
-    """-sum p log p, in nats; -inf is the log of a probability of 0."""
+    """-sum p log p, in nats; -inf is the log of a probability of 0, and NaN raises NotFiniteError."""
     probs = log_probs.exp()
     check_finite(log_probs=probs)
     nats: Tensor = -torch.special.xlogy(probs, probs).sum(-1)
@@ -70,7 +73,10 @@ def entropy(log_probs: Float[Tensor, "... C"]) -> Float[Tensor, "..."]:
 
 
 def difference(log_probs: Float[Tensor, "... C"]) -> Float[Tensor, "..."]:
-    """The largest probability minus the second, of two classes or more; in [0, 1]. -inf is that of 0."""
+    """The largest probability minus the second, of two classes or more; in [0, 1].
+
+    -inf is the log of a probability of 0, and NaN raises NotFiniteError.
+    """
     probs = log_probs.exp()
     check_finite(log_probs=probs)
     first, second = probs.topk(2).values.unbind(-1)
@@ -99,6 +105,7 @@ def exit_early(
     Args:
         readout: from the state of r rows to their output (r ...); behind every update, that of the last one too.
         is_sure: of these rows.
+        max_updates: at least 1, else ValueError.
     """
     num_parts = len(state)
 

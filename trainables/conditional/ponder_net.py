@@ -13,10 +13,15 @@ from torch.nn import functional as F
 from trainables.conditional.adaptive_computation_time import HaltingUnit
 from trainables.conditional.finite import check_finite
 from trainables.conditional.halted_rows import RowUpdate, State, update_until
+from trainables.conditional.same_shape import check_same_shape
 
 
 def log_halting_probabilities(logits: Float[Tensor, "... N"]) -> Float[Tensor, "... N"]:
-    """log p_n from the halting unit's logits; that of the last update counts for nothing."""
+    """log p_n from the halting unit's logits; that of the last update counts for nothing.
+
+    Raises:
+        NotFiniteError: a ValueError, if one is NaN or infinite.
+    """
     check_finite(logits=logits)
     log_left = F.pad(F.logsigmoid(-logits[..., :-1]).cumsum(-1), (1, 0))
     return torch.cat([F.logsigmoid(logits[..., :-1]), torch.zeros_like(logits[..., -1:])], -1) + log_left
@@ -28,6 +33,9 @@ def log_geometric(lambda_p: float, max_updates: int, like: Tensor) -> Float[Tens
     Args:
         lambda_p: in (0, 1); the mean of the geometric distribution before it is cut off is 1 / lambda_p.
         like: a tensor of the type and device to make it on.
+
+    Raises:
+        ValueError: if `lambda_p` is out of its range.
     """
     if not 0 < lambda_p < 1:
         raise ValueError(f"`lambda_p` must be in (0, 1), but got {lambda_p}.")
@@ -54,20 +62,30 @@ def ponder_loss(
 
     Args:
         losses: of what is read out behind each of the N updates.
-        log_p: of `log_halting_probabilities`.
+        log_p: of `log_halting_probabilities`, of the shape of `losses`.
+        lambda_p: the prior's chance to halt behind an update, in (0, 1).
+        beta: what a nat of divergence weighs, at least 0.
+
+    Raises:
+        ValueError: if the shapes differ, `lambda_p` is out of its range, or a number is NaN or infinite.
     """
     check_finite(beta=beta)
     return expected(losses, log_p) + beta * divergence(log_p, lambda_p)
 
 
 def expected(losses: Float[Tensor, "... N"], log_p: Float[Tensor, "... N"]) -> Float[Tensor, "..."]:
-    """sum_n p_n losses_n."""
+    """sum_n p_n losses_n; of `losses` and `log_p` of one shape, else ValueError."""
+    check_same_shape(losses=losses, log_p=log_p)
     check_finite(losses=losses, log_p=log_p)
     return (log_p.exp() * losses).sum(-1)
 
 
 def divergence(log_p: Float[Tensor, "... N"], lambda_p: float) -> Float[Tensor, "..."]:
-    """KL(p || geometric prior cut off at N), in nats."""
+    """KL(p || geometric prior cut off at N), in nats.
+
+    Raises:
+        ValueError: if `lambda_p` is not in (0, 1), or a number is NaN or infinite.
+    """
     check_finite(log_p=log_p)
     log_prior = log_geometric(lambda_p, log_p.shape[-1], log_p)
     return (log_p.exp() * (log_p - log_prior)).sum(-1)
@@ -75,6 +93,7 @@ def divergence(log_p: Float[Tensor, "... N"], lambda_p: float) -> Float[Tensor, 
 
 def drawn_update(log_p: Float[Tensor, "R N"], draws: Float[Tensor, " R"]) -> Int[Tensor, " R"]:
     """Which update, counted from 0, halts each row: the first with p_1 + ... + p_n >= its draw, as in `halt`."""
+    check_same_shape(column_of_log_p=log_p[:, 0], draws=draws)
     check_finite(log_p=log_p, draws=draws)
     is_left = log_p.exp().cumsum(-1)[:, :-1] < draws[:, None]
     return is_left.sum(-1)
@@ -96,6 +115,13 @@ def halt(
             torch.rand(8),
             max_updates=20,
         )
+
+    Args:
+        draws: one for each row, in [0, 1).
+        max_updates: at least 1; a row that has not halted by then halts there.
+
+    Raises:
+        ValueError: if `max_updates` is below 1, or a number is NaN or infinite.
     """
     check_finite(True, draws=draws)
     left, mass = torch.ones_like(draws), torch.zeros_like(draws)

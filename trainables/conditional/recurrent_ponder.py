@@ -54,6 +54,7 @@ def ponder(
             comes back: no rows.
         first_flag: what the first update has in addition: the weights of the flag that tells it from the others.
         state: before the first step.
+        halting: from the visible part of a state (H) to one logit, with a bias.
 
     Raises:
         NotFiniteError: a ValueError, if an input or the state is not finite.

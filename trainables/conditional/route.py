@@ -48,12 +48,21 @@ def route(
         rows: (N ...), a tensor or anything that can be indexed by row numbers.
         choose_big: which rows take the big network.
         small, big: None where the network does not exist; then all rows take the other one.
+
+    Raises:
+        ValueError: if `choose_big` is not one truth value for each row, or both networks are None.
     """
     if small is None or big is None:
         only = big if small is None else small
         if only is None:
             raise ValueError("`small` or `big` must be a network, but both are None.")
         return only(rows)
+    num_rows = len(rows) if isinstance(rows, Tensor) else choose_big.numel()
+    if choose_big.dtype != torch.bool or choose_big.shape != (num_rows,):
+        raise ValueError(
+            f"`choose_big` must have one truth value for each of {num_rows} rows, but is {choose_big.dtype} of shape "
+            f"{tuple(choose_big.shape)}; compare it with a number, and flatten it as the rows are."
+        )
     order = torch.cat([(~choose_big).nonzero()[:, 0], choose_big.nonzero()[:, 0]])
     back, num_small = torch.argsort(order), len(order) - int(choose_big.sum())
     ordered = _permute(rows, order, back) if isinstance(rows, Tensor) else rows[order]
@@ -82,9 +91,16 @@ def mix(rows: Tensor | Rows, used_big: Float[Tensor, " N"], small: Network, big:
 
     With u = `straight_through.threshold(logits)` a gate is trained: dL/du_n = dL/dy_n . (big(x_n) - small(x_n)). For
     that both networks must run on every row, in training; in testing `route` gives the same outputs for less.
+
+    Raises:
+        ValueError: if `used_big` has not one number for each row, or one is NaN or infinite.
     """
     check_finite(used_big=used_big)
     from_big = big(rows)
+    if used_big.numel() != len(from_big):
+        raise ValueError(
+            f"`used_big` must have one number for each of {len(from_big)} rows, but has shape {tuple(used_big.shape)}."
+        )
     column = (-1, *[1] * (from_big.dim() - 1))
     # reshaped twice: recorded runs repeat to the last digit only where gradients are added in the order they were
     return used_big.reshape(column) * from_big + (1 - used_big.reshape(column)) * small(rows)

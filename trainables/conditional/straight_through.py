@@ -22,6 +22,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from trainables.conditional.finite import check_finite
+from trainables.conditional.same_shape import check_same_shape
 
 
 class _Threshold(torch.autograd.Function):
@@ -39,6 +40,9 @@ def threshold(logits: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
 
     The estimator of Bengio, Leonard and Courville (2013, arXiv:1308.3432), d threshold(z) / dz := 1. Of the logit's
     `sigmoid() - 0.5` it decides alike, and its gradient fades where the gate is sure.
+
+    Raises:
+        NotFiniteError: a ValueError, if a logit on the CPU is NaN or infinite; on a GPU NaN goes on to the loss.
     """
     check_finite(logits=logits)
     thresholded: Tensor = _Threshold.apply(logits)
@@ -57,7 +61,11 @@ def squared_excess(
         used: u, 1 where the gate is open, else 0; with the gate's gradient.
         valid: 1 where a frame is one of the sequence, 0 where it is padding; at least one of each sequence.
         target: in [0, 1].
+
+    Raises:
+        ValueError: if `valid` has another shape than `used`, or a number is NaN or infinite.
     """
+    check_same_shape(used=used, valid=valid)
     check_finite(used=used, valid=valid, target=target)
     usage = (used * valid).sum(1) / valid.sum(1)
     return (usage - target).square().sum()
@@ -75,6 +83,10 @@ def squared_deviation(
     Args:
         used: u, 1 where the gate is open, else 0; with the gate's gradient.
         valid: 1 where a frame is one of the sequence, 0 where it is padding.
+
+    Raises:
+        ValueError: if `valid` has another shape than `used`, or a number is NaN or infinite.
     """
+    check_same_shape(used=used, valid=valid)
     check_finite(used=used, valid=valid)
     return ((used - 0.5).square() * valid).sum()

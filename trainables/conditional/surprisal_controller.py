@@ -20,6 +20,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from trainables.conditional.finite import check_finite
+from trainables.conditional.same_shape import check_same_shape
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,9 @@ def p_big(fit: SurprisalFit, surprisals: Float[Tensor, "*N"]) -> Float[Tensor, "
 
     Args:
         surprisals: s, in nats: -log of the probability (or density) that the predictor gave the row before it came.
+
+    Raises:
+        NotFiniteError: a ValueError, if one is NaN or infinite.
     """
     check_finite(True, surprisals=surprisals)
     return torch.sigmoid(fit.w * surprisals + fit.b)
@@ -62,9 +66,13 @@ def choose(p: Float[Tensor, "*N"], uniform: Float[Tensor, "*N"] | None = None) -
 
     Args:
         p: in [0, 1]; of draws, p = 0 never and p = 1 always is big.
-        uniform: numbers in [0, 1), drawn by whoever has the seed.
+        uniform: numbers in [0, 1), one for each row, drawn by whoever has the seed.
+
+    Raises:
+        ValueError: if `uniform` has another shape than `p`, or one of them has NaN or infinity.
     """
     check_finite(True, p=p)
     if uniform is not None:
+        check_same_shape(p=p, uniform=uniform)
         check_finite(True, uniform=uniform)
     return p > 0.5 if uniform is None else uniform < p

@@ -77,7 +77,7 @@ def fit_with_mean(surprisals: NDArray[np.floating], mu: float, sigma2: float) ->
     """(w, b) at which sigmoid(w s + b) has mean `mu` exactly, with the variance as near to `sigma2` as there is.
 
     For a budget: with m_small and m_big multiply-accumulates a row, `mu` = (budget - m_small) / (m_big - m_small). The
-    arguments are those of `fit_surprisal`.
+    arguments and errors are those of `fit_surprisal`.
     """
     from scipy.optimize import brentq, minimize_scalar  # takes a second to load
 
@@ -104,7 +104,8 @@ def _standardise(
     values = np.asarray(surprisals, dtype=np.float64)
     _check(values, mu, sigma2)
     with np.errstate(over="ignore"):
-        centre, spread = float(values.mean()), float(values.std())
+        # of equal numbers the mean, and with it the deviation from it, may be off by a rounding
+        centre, spread = float(values.mean()), float(values.std()) if np.ptp(values) > 0 else 0.0
     check_finite(spread_of_surprisals=spread)
     return values, (values - centre) / spread if spread > 0 else np.zeros_like(values), centre, spread
 

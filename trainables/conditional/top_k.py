@@ -32,6 +32,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from trainables.conditional.finite import check_finite
+from trainables.conditional.same_shape import check_same_shape
 from trainables.cost import linear_macs
 
 
@@ -67,7 +68,11 @@ class TopKRouter(nn.Module):
         self.predictor = nn.Sequential(nn.Linear(width, predictor_width), nn.ReLU(), nn.Linear(predictor_width, 1))
 
     def forward(self, x: Float[Tensor, "B T H"], k: int) -> TopKChoice:
-        """The choice for each row; in evaluation that of row t depends on row t alone, and on no `k`."""
+        """The choice for each row; in evaluation that of row t depends on row t alone, and on no `k`.
+
+        Raises:
+            ValueError: if a number is NaN or infinite, or, in training, `k` is not in [1, T].
+        """
         check_finite(True, x=x)
         scores, logits = self.score(x)[..., 0], self.predictor(x.detach())[..., 0]
         if not self.training:
@@ -77,14 +82,18 @@ class TopKRouter(nn.Module):
 
 
 def num_chosen(rate: float, num_rows: int) -> int:
-    """k: the share `rate`, in (0, 1], of a sequence of `num_rows`, at least one."""
+    """k: the share `rate`, in (0, 1] (else ValueError), of a sequence of `num_rows`, at least one."""
     if not 0 < rate <= 1:
         raise ValueError(f"`rate` must be in (0, 1], but got {rate}.")
     return max(1, round(rate * num_rows))
 
 
 def highest(scores: Float[Tensor, "B T"], k: int) -> Bool[Tensor, "B T"]:
-    """Whether a score is among the `k` highest of its sequence; of equal ones the earlier is."""
+    """Whether a score is among the `k` highest of its sequence; of equal ones the earlier is.
+
+    Raises:
+        ValueError: if `k` is not in [1, T], or a score is NaN or infinite.
+    """
     if not 1 <= k <= scores.shape[1]:
         raise ValueError(f"`k` must be in [1, {scores.shape[1]}], the rows of a sequence, but got {k}.")
     check_finite(True, scores=scores)
@@ -95,7 +104,12 @@ def highest(scores: Float[Tensor, "B T"], k: int) -> Bool[Tensor, "B T"]:
 def weighted(
     updates: Float[Tensor, "N H"], scores: Float[Tensor, " N"], chosen: Bool[Tensor, " N"]
 ) -> Float[Tensor, "N H"]:
-    """The updates of chosen rows times their scores; the others as they are."""
+    """The updates of chosen rows times their scores; the others as they are.
+
+    Raises:
+        ValueError: if there is not one score and one choice for each row, or a number is NaN or infinite.
+    """
+    check_same_shape(column_of_updates=updates[:, 0], scores=scores, chosen=chosen)
     check_finite(updates=updates, scores=scores)
     return updates * torch.where(chosen, scores, 1)[:, None]
 

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from trainables.config import NOT_IN_KEY, Config, Count, Name, Positive, names_differ
 from trainables.lm.adaptation_config import Adaptation, Cache, DynamicEvaluation
-from trainables.lm.gate_config import Always, EntropyThreshold, Gate, Threshold
+from trainables.lm.gate_config import Always, Chance, EntropyThreshold, Gate, Threshold
 from trainables.lm.optimisation import Optimisation
 from trainables.lm.step_config import FixedByLayer, FixedStep, LearnedStep, PredictedStep, Step
 from trainables.lm.text_config import Data
@@ -201,6 +201,11 @@ class Recoder(Config):
         """
         is_of_batch = isinstance(self.signal, AnchoredEnsemble) and self.signal.entropy == "batch"
         return not (isinstance(self.gate, Always) or isinstance(self.gradient, FiniteDifference) or is_of_batch)
+
+    @property
+    def knows_gate_first(self) -> bool:
+        """Whether the gate is known before the error signal, which is not of the output's own logits."""
+        return isinstance(self.gate, Chance) and not isinstance(self.signal, Surprisal)
 
 
 def check_gate(recoder: Recoder, vocabulary_size: int | None = None) -> None:

@@ -12,7 +12,6 @@ from trainables.lm.config import (
     Variational,
     WeakSupervision,
 )
-from trainables.lm.gate_config import Chance
 from trainables.lm.shapes import HIDDEN_SIZES, lowest_recoded, num_copies, num_predictor_inputs, recoded_activations
 from trainables.lm.step_config import LipschitzStep, PredictedStep
 
@@ -40,7 +39,7 @@ def macs_per_token(
     if isinstance(recoder.gradient, FiniteDifference):
         return total + values + slopes + _finding(config, recoder, vocabulary_size)
     share = share_recoded if recoder.skips_shut_rows else 1.0
-    if share < 1 and _is_read_where_open(recoder):
+    if share < 1 and recoder.knows_gate_first:
         values *= share
     return total + values + share * (slopes + _finding(config, recoder, vocabulary_size))
 
@@ -68,11 +67,6 @@ def training_macs_per_token(config: LmConfig, vocabulary_size: int, share_recode
         first = 2 * config.num_layers * linear_macs(num_inputs, HIDDEN_SIZES[0])
         backward += share * copies * (3 * _predicting(config, recoder, vocabulary_size) - first)
     return forward + backward
-
-
-def _is_read_where_open(recoder: Recoder) -> bool:
-    """Whether the gate is known before the error signal, which is not of the output's own logits."""
-    return isinstance(recoder.gate, Chance) and not isinstance(recoder.signal, Surprisal)
 
 
 def _finding(config: LmConfig, recoder: Recoder, vocabulary_size: int) -> float:

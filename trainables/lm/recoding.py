@@ -13,9 +13,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from trainables.conditional.gather import put_back, take
-from trainables.lm.config import FiniteDifference, Recoder, Surprisal
+from trainables.lm.config import FiniteDifference, Recoder
 from trainables.lm.finite_differences import finite_differences
-from trainables.lm.gate_config import Chance, EntropyThreshold, Threshold
+from trainables.lm.gate_config import EntropyThreshold, Threshold
 from trainables.lm.lstm import Cell, Layer, cell, gates_gradient, memory_gradient, product
 from trainables.lm.noise import Noise
 from trainables.lm.shapes import lowest_recoded, recoded_activations
@@ -201,7 +201,7 @@ def _read(recoding: Recoding, step: int, hidden: list[Tensor]) -> Reading:
     recoder, signal = recoding.recoder, recoding.signal
     if not recoder.skips_shut_rows:
         return signal.read(step, hidden)
-    if isinstance(recoder.gate, Chance) and not isinstance(recoder.signal, Surprisal) and not recoding.measures_after:
+    if recoder.knows_gate_first and not recoding.measures_after:
         streams, num_streams = _is_target(recoding, step).nonzero()[:, 0], recoding.targets.shape[1]
         rows = rows_of(streams, num_streams, recoding.num_copies)
         reading = signal.read(step, [take(layer, 0, rows) for layer in hidden], streams=streams)

@@ -24,7 +24,7 @@ FUNCTIONS = [
     for _, function in inspect.getmembers(block, inspect.isfunction)
     if function.__module__ == block.__name__ and "::\n\n" in (inspect.getdoc(function) or "")
 ]
-PARTS = {"deferred_weight_gradient", "finite", "recurrent_cells", "sequence_order"}
+PARTS = {"deferred_weight_gradient", "finite", "same_shape", "recurrent_cells", "sequence_order"}
 """What blocks are made of."""
 
 

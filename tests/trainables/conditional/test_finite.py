@@ -135,7 +135,7 @@ OF_CLASSES = {
 MOVE_ROWS = {"take", "put_back", "route"}
 """They compute nothing of the values; a gradient that is no number passes them, and is counted by who asked for it."""
 
-NO_NUMBERS = {"count_macs", "defer_weight_gradient", "exit_weights", "router_macs"}
+NO_NUMBERS = {"check_same_shape", "count_macs", "defer_weight_gradient", "exit_weights", "router_macs"}
 """They take a model, or whole numbers alone."""
 
 BAD = pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])

@@ -1,5 +1,6 @@
 """Each network sees only its frames; the masked form, which runs both on all frames, is the oracle."""
 
+import inspect
 from dataclasses import dataclass
 
 import pytest
@@ -124,3 +125,26 @@ def test_a_network_without_layers_is_one_too():
     rows, chosen = torch.randn(4, 3), torch.tensor([True, False, True, False])
     assert torch.equal(route(rows, chosen, nn.Sequential(), None), rows)
     assert torch.equal(route(rows, chosen, None, nn.Sequential()), rows)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        torch.ones(4, 6, dtype=torch.bool),
+        torch.ones(10, dtype=torch.bool),
+        torch.ones(24, dtype=torch.uint8),
+        torch.ones(24, dtype=torch.int64),
+    ],
+    ids=["of sequences", "shorter", "bytes", "numbers"],
+)
+def test_a_choice_that_is_not_one_truth_value_a_row_is_refused(choice: Tensor):
+    with pytest.raises(ValueError, match=r"`choose_big` must have one truth value for each of 24 rows"):
+        inspect.unwrap(route)(torch.randn(24, 8), choice, nn.Linear(8, 8), nn.Linear(8, 8))
+
+
+def test_a_mixture_takes_one_number_a_row_in_any_shape_and_no_fewer():
+    rows, small, big, used = torch.randn(24, 8), nn.Linear(8, 8), nn.Linear(8, 8), torch.rand(4, 6)
+    unchecked = inspect.unwrap(mix)  # of annotations
+    assert torch.equal(unchecked(rows, used, small, big), mix(rows, used.flatten(), small, big))
+    with pytest.raises(ValueError, match=r"`used_big` must have one number for each of 24 rows, but has shape \(1,\)"):
+        unchecked(rows, torch.ones(1), small, big)

@@ -52,9 +52,14 @@ def test_one_frame_alone_is_a_batch_too():
 
 
 def test_an_unattainable_variance_is_said_by_what_was_attained():
-    fit = fit_surprisal(np.full(100, 7.0), mu=0.3, sigma2=0.04)
-    assert fit.mean_p == pytest.approx(0.3)
-    assert fit.var_p == pytest.approx(0.0, abs=1e-20)
+    """Also where the mean of equal numbers is no such number."""
+    alike = np.full(1000, np.log(10))
+    assert alike.std() > 0
+    for surprisals in (np.full(100, 7.0), alike):
+        for fit in (fit_surprisal(surprisals, mu=0.3, sigma2=0.04), fit_with_mean(surprisals, mu=0.3, sigma2=0.04)):
+            assert fit.w == 0
+            assert fit.mean_p == pytest.approx(0.3)
+            assert fit.var_p == pytest.approx(0.0, abs=1e-20)
 
 
 def gradients(frames, w, b, mu, sigma2, is_unbiased):

@@ -22,6 +22,11 @@ def read_splits(config: Data) -> Splits:
             splits = synthetic.make_splits(config)
         case Onsets():
             splits = onsets.make_splits(config)
+    return _refuse_twins(splits)
+
+
+def _refuse_twins(splits: Splits) -> Splits:
+    """The splits; raises InputError where two utterances have one name."""
     by_name: dict[str, Utterance] = {}
     for utterance in (*splits.train, *splits.validation, *splits.test):
         first = by_name.setdefault(utterance.identity, utterance)
@@ -34,16 +39,19 @@ def read_splits(config: Data) -> Splits:
 
 
 def read_audio_splits(config: Data, spared: LibriSpeech | None = None) -> Splits:
-    """The recordings to train and validate on, transcribed or not, of the same speakers as `read_splits`.
+    """The recordings to train and validate on, transcribed or not; without `spared`, of the speakers of `read_splits`.
 
     Args:
         spared: a task whose validation and test speakers are left out.
+
+    Raises:
+        InputError: as `read_splits`.
     """
     match config:
         case LibriSpeech():
-            return librispeech.read_audio(config, spared)
+            return _refuse_twins(librispeech.read_audio(config, spared))
         case Timit():
-            return timit.read_audio(config)
+            return _refuse_twins(timit.read_audio(config))
         case Synthetic():
             return synthetic.make_splits(config)
         case Onsets():

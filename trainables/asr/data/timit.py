@@ -75,7 +75,8 @@ def recordings(folder: Path) -> Iterator[Recording]:
     for path in sorted(folder.rglob("*")):
         if path.suffix.lower() == ".phn" and not path.stem.lower().startswith("sa"):
             parts = [part.lower() for part in (folder.name, *path.relative_to(folder).parts[:-1])]
-            portion = next((part for part in parts if part in ("train", "test")), "")
+            # the innermost: the folder of the whole corpus may have such a name too
+            portion = next((part for part in reversed(parts) if part in ("train", "test")), "")
             yield Recording(path, parts[-1].rpartition("-")[2], portion)
 
 
@@ -151,7 +152,7 @@ def _split(config: Timit, read: Callable[[Recording], Utterance]) -> Splits:
 
 def _standard(corpus: list[Recording], folder: Path) -> tuple[list[Recording], ...]:
     parts = (
-        [r for r in corpus if r.portion == "train"],
+        [r for r in corpus if r.portion == "train" and r.speaker not in DEVELOPMENT_SPEAKERS | CORE_TEST_SPEAKERS],
         [r for r in corpus if r.speaker in DEVELOPMENT_SPEAKERS],
         [r for r in corpus if r.speaker in CORE_TEST_SPEAKERS],
     )

@@ -15,7 +15,7 @@ from trainables.asr.data.config import Features, HeldOutSpeakers, LibriSpeech, T
 from trainables.asr.data.corpus_check import examine, find_sets, summarise
 from trainables.asr.data.examples import load_examples
 from trainables.asr.data.phones import TIMIT_PHONES
-from trainables.asr.data.splits import read_splits
+from trainables.asr.data.splits import read_audio_splits, read_splits
 from trainables.asr.data.timit import Recording, read_utterance
 from trainables.errors import InputError
 
@@ -69,8 +69,9 @@ def test_two_recordings_of_one_name_are_named(corpus):
     (folder / "3-8.trans.txt").write_text("2-7-0001 THE CAT\n")
     with pytest.raises(InputError, match=r"must have a name of its own, but .*2-7-0001; rename or remove one"):
         read_splits(corpus)
-    with pytest.raises(InputError, match="name each subset once"):
-        read_splits(corpus.model_copy(update={"train": ("train", "train")}))
+    for read in (read_splits, read_audio_splits):
+        with pytest.raises(InputError, match="name each subset once"):
+            read(corpus.model_copy(update={"train": ("train", "train")}))
 
 
 @pytest.mark.parametrize("text", ["\ufeff2-7-0000 THE CAT\n", "2-7-0001 THE CAT\n\ufeff2-7-0000 THE CAT\r\n"])

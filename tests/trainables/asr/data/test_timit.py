@@ -69,7 +69,11 @@ def test_fold_and_lists_are_kaldis(real_data: Path):
     assert len(same) == 61 - ("ax-h" not in same)
 
 
-def test_a_tree_in_capitals_with_sphere_files_has_the_standard_split(tree: Path):
+@pytest.mark.parametrize("name", ["TIMIT", "train", "Test"])
+def test_a_tree_in_capitals_with_sphere_files_has_the_standard_split_whatever_its_folder_is_called(
+    tree: Path, name: str
+):
+    tree = tree.rename(tree.with_name(name))
     with pytest.warns(DataWarning, match=r"has \(4, 2, 2\) utterances where TIMIT has \(3696, 400, 192\)"):
         found = read_splits(Timit(root=tree.parent.parent))
     assert [{u.speaker for u in part} for part in (found.train, found.validation, found.test)] == [
