@@ -205,7 +205,7 @@ def _examples(trainable: Trainable, config: Any, part: str) -> list[Example]:
 
 def _kept(study: Study | None, factory: TaskFactory, condition: Condition) -> _Trained | None:
     """The first complete replicate of these settings."""
-    for replicate in study.of(condition.name) if study else ():
+    for replicate in study.of(condition.name) if study and condition.name in study.conditions else ():
         needed = factory.prerequisites(condition, replicate.seed)
         work = factory.replicate(condition, replicate.seed, needed).work
         if replicate.state == "complete" and work.key == replicate.key:

@@ -168,15 +168,16 @@ class _Held:
             entries: list[tuple[str, bytes | Path]] = [(STUDY_FILE, lines), (CURVE_FILE, curves)]
             if searches:
                 entries.append((SEARCHES, json.dumps(searches).encode()))
-            files = (pair for one in replicates for pair in self._files(one.key, Path(scratch), with_checkpoints))
+            keys = dict.fromkeys(one.key for one in replicates)  # equal draws of a search share a folder
+            files = (pair for key in keys for pair in self._files(key, Path(scratch), with_checkpoints))
             write_archive(file, about, (pair for part in (entries, files) for pair in part))
         return file
 
     def remove(self, gone: Sequence[Replicate]) -> None:
         """Removes replicates, which are in an archive, everywhere."""
-        names, keys = {name_of(one) for one in gone}, {one.key for one in gone}
+        names = {name_of(one) for one in gone}
         left = [one for one in self.replicates if name_of(one) not in names]
-        keys -= {one.key for one in left}  # equal draws of a search share a folder
+        keys = {one.key for one in gone} - {one.key for one in left}
         for key in keys:
             check_is_no_link(self.folder / key)
             shutil.rmtree(self.folder / key, ignore_errors=True)

@@ -140,6 +140,8 @@ class Recorder:
     def replicate(self, task: Task) -> Replicate:
         """The replicate of a task as it stands; one that this driver has not touched, as earlier drivers left it."""
         known = self._known_by_key.get(task.work.key)
+        if known and task.condition:  # equal draws of a search have one key
+            known = replace(known, condition=task.condition.name)
         if task.state not in ("complete", "failed", "pruned"):
             return task.replicate("running", known.metrics if known else {})
         return known if known and not task.is_touched else task.replicate(task.state, known.metrics if known else {})

@@ -47,7 +47,8 @@ def put_away(tracking: "Tracking", sweep: str, gone: Sequence[Replicate], left: 
             if names.KIND in run.data.tags:
                 throw(run)
         return
-    keys, conditions = {one.key for one in gone}, {one.condition for one in gone}
+    keys = {one.key for one in gone} - {one.key for one in left}  # equal draws of a search share a run
+    conditions = {one.condition for one in gone}
     for run in list(matching(client, experiment, REPLICATES)):
         if run.data.tags.get(names.KEY) in keys:
             throw(run)
@@ -83,11 +84,12 @@ def take_out(tracking: "Tracking", sweep: str, back: Sequence[Replicate], every:
     by_condition: dict[str, list[Replicate]] = defaultdict(list)
     for one in back:
         by_condition[one.condition].append(one)
-        if run := binned.get(one.run_id):
+        if run := binned.pop(one.run_id, None):  # once, though equal draws have one run, in one of their conditions
             restore(run)
-            if one.condition not in active and (parent := binned.get(run.data.tags.get(PARENT, ""))):
+            parent = binned.get(run.data.tags.get(PARENT, ""))
+            if parent and (condition := parent.data.tags[names.CONDITION]) not in active:
                 restore(parent)
-                active[one.condition] = parent.info.run_id
+                active[condition] = parent.info.run_id
                 for tag in parent.data.tags:
                     if tag.startswith(names.REPLICATE_PREFIX):
                         client.delete_tag(parent.info.run_id, tag)

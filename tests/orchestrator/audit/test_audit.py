@@ -5,8 +5,12 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from orchestrator.audit.audit import audit
 from orchestrator.cli.main import app
+from orchestrator.environment.settings import read_settings
+from search_spaces.sweep import Condition
 from tests.door import write
+from tests.integration.sweeps import run_quietly, searched, tiny
 
 PEEKS = """
 import tempfile
@@ -75,3 +79,13 @@ def test_models_that_are_shipped_keep_their_promises(workplace, asked):
     assert found.exit_code == 0, [one for one in rows if one["result"] == "finding"]
     checked = {one["check"] for one in rows if one["result"] == "ok"}
     assert checked >= {"repeats", "sums to 1", "blind to targets", "batch and padding", "counted is executed"}
+
+
+@pytest.mark.parametrize("sweep", [tiny({"a": {}, "b": {"x": 0.25}}, seeds=(1,)), searched(1, seeds=(1,))])
+def test_of_a_condition_that_has_not_run_a_replicate_is_trained(workplace, sweep):
+    run_quietly(sweep.only("a", 1) if sweep.conditions else sweep)
+    (workplace / "audited").mkdir()
+    conditions, told = sweep.conditions[1:] or (Condition("base"),), list[str]()
+    found = list(audit(sweep, conditions, None, read_settings(), workplace / "audited", told.append))
+    name = conditions[0].name
+    assert {one.condition for one in found} == {name} and f"Training {name} seed 1 to report 3" in told

@@ -50,6 +50,16 @@ def test_what_was_written_is_read(file):
             archive.write_to(Path("restored"), KEY)
 
 
+def test_a_file_that_an_earlier_version_wrote_twice_is_read(workplace):
+    name, file = f"replicates/{KEY}/journal.jsonl", Path("sweep.zip")
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        write_archive(file, {}, [(name, b"{}"), (name, b"{}")])
+    with opened_archive(file) as archive:
+        assert {key: set(names) for key, names in archive.files.items()} == {KEY: {"journal.jsonl"}}
+        archive.write_to(Path("restored"), KEY)
+    assert Path("restored/journal.jsonl").read_bytes() == b"{}"
+
+
 def test_what_fails_on_the_way_leaves_no_file(workplace):
     with pytest.raises(FileNotFoundError):
         write_archive(Path("sweep.zip"), {}, [("study.jsonl", Path("absent"))])
