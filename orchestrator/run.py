@@ -230,22 +230,21 @@ def _leased(factory: TaskFactory, console: Console) -> "Iterator[_Driver]":
 
     settings, stopping, name = factory.settings, Stopping(), factory.sweep.name
     is_local, is_new = store_kind(settings.tracking_uri) == "sqlite", not has_store(settings.tracking_uri)
+    say = partial(console.print, markup=False, soft_wrap=True)  # what a store says of another driver is no markup
     with stop_on_sigterm(), contextlib.ExitStack() as stack:
         opened: Callable[[], Tracking] = cache(partial(_open, settings))
         leases: Leases = FolderLeases(settings) if is_local else ServerLeases(opened(), settings)
         keeper = stack.enter_context(contextlib.closing(LeaseKeeper(leases, stopping.lose)))
         lease = keeper.lease(f"sweep {name}")
         with _must_answer(settings.tracking_uri):
-            _take(name, lease, partial(console.print, markup=False, soft_wrap=True))
+            _take(name, lease, say)
         if is_local:
             opened = stack.enter_context(ThreadPoolExecutor(1)).submit(opened).result
         replicates, previous = settings.replicates(name), lease.previous
         if url := settings.shared(replicates):
             bring_from_bucket(url, replicates)
         if is_local and not (previous or is_new) and read_study_file(replicates):  # an earlier version's
-            last = _older_holder(
-                name, opened(), console.print
-            )  # before the file is touched, which would depose its driver
+            last = _older_holder(name, opened(), say)  # before the file is touched, which would depose its driver
             previous = last.token if last else ""
         # At once: a driver that dies while Ray starts leaves a file of its own lease, which the next one goes on with.
         file = StudyFile(replicates, previous, lease.token)

@@ -294,9 +294,10 @@ def _show_to_people(table: "Table", comparisons: Sequence["Comparison"]) -> None
     if Measurement.get(out, out.options.update(width=WIDEST), printed).maximum <= out.width:
         out.print(printed)
     else:
+        answers = next(column.texts for column in columns if column.by == "answer")
         for i in rows:
             pair = comparisons[i]
-            say(f"{columns[0].texts[i]} against {pair.b}, {pair.metric}: {pair.answer}")
+            say(f"{columns[0].texts[i]} against {pair.b}, {pair.metric}: {answers[i]}")
             facts = [f"{c.heading} {c.texts[i]}" for c in columns if c.by not in FIRST_LINE and c.texts[i]]
             out.print(Padding(Text(", ".join(facts)), (0, 0, 0, 2)))
     if len(rows) < len(comparisons):

@@ -59,7 +59,8 @@ def _printed(answers: Answers, warnings: Sequence[str], has_rivals: bool) -> tup
     digits = {metric: decimals(_summaries(group)) for metric, group in groups.items()}
     finer = {metric: difference_decimals(group) for metric, group in groups.items()}
     needed = tuple(
-        "" if math.isnan(c.p) else "≥1,000" if c.seeds_needed is None else f"{c.seeds_needed:,}" for c in found
+        "" if math.isnan(c.p + c.interval.low) else "≥1,000" if c.seeds_needed is None else f"{c.seeds_needed:,}"
+        for c in found
     )
     columns = [Column("condition", tuple(marked(study, c.a) for c in found), "a", False)]
     if has_rivals:

@@ -62,8 +62,8 @@ def is_reference_point(answers: Answers, point: Point) -> bool:
 
 
 def reference_names(answers: Answers) -> set[str]:
-    """The names of the reference's points."""
-    return {point.name for point in answers.front.points if is_reference_point(answers, point)}
+    """The names of the reference's points, as tables print them."""
+    return {marked(answers.study, point.name) for point in answers.front.points if is_reference_point(answers, point)}
 
 
 def missing_conditions(answers: Answers) -> tuple[str, ...]:

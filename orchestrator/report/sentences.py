@@ -127,7 +127,8 @@ def _with_chance(point: Point, sure: Membership) -> str:
 def _comparisons(answers: Answers) -> list[str]:
     """One sentence for each metric: what is better, what is worse, the largest differences first, and the rest.
 
-    That something is not worse takes a margin, which the sweep names; without it the rest is not shown to differ.
+    That something is not worse takes a margin, which the sweep names; without it the rest is not shown to differ. Of
+    one seed nothing is tested, for a cost that a condition fixes and chance look alike.
     """
     found, question, sentences = answers.comparisons, answers.question, []
     for metric in dict.fromkeys(comparison.metric for comparison in found):
@@ -144,7 +145,12 @@ def _comparisons(answers: Answers) -> list[str]:
         parts.append(f"not worse by {question.non_inferiority:g}: {listed(as_good, MAX_COMPARED)}" if as_good else "")
         equal = [comparison.a for comparison in group if comparison.answer == "equal"]
         parts.append(f"equal: {listed(equal, MAX_COMPARED)}" if equal else "")
-        undecided = [c.a for c in group if c.answer == "undecided" and not is_not_worse(c, question)]
+        rest = [c for c in group if c.answer == "undecided" and not is_not_worse(c, question)]
+        untested = [c for c in rest if min(c.summary_a.n, c.summary_b.n) < 2]
+        digits = difference_decimals(untested)
+        texts = [f"{c.a} ({signed(c.difference, digits)})" for c in untested]
+        parts.append(f"not tested, for one seed has no spread: {listed(texts, MAX_COMPARED)}" if texts else "")
+        undecided = [c.a for c in rest if c not in untested]
         parts.append(f"not shown to differ: {listed(undecided, MAX_COMPARED)}" if undecided else "")
         sentences.append(f"In {metric}, against {others}: {'; '.join(filter(None, parts))}.")
     return sentences

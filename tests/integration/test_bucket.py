@@ -151,6 +151,8 @@ def test_an_empty_runs_folder_answers_from_the_copy_in_the_bucket_and_the_next_d
     run_quietly(tiny(TWO))
     assert read_study_file(folder).generation == 2 and load_study("tiny.sweep") == study
     assert curves_in((folder / CURVE_FILE).read_bytes(), study.replicates) == curves
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR", "0")  # five seconds of pauses between its tries
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_BACKOFF_JITTER", "0")
     monkeypatch.setenv("PONDERAY_TRACKING_URI", "http://127.0.0.1:9")
     monkeypatch.setenv("PONDERAY_RUNS", "machine 3")
     with pytest.warns(DataWarning, match="the answer is as of"):

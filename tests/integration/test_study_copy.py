@@ -68,6 +68,8 @@ def test_of_a_silent_server_this_machine_answers_and_says_as_of_when(client: Ser
     sweep = tiny(CONDITIONS, name="tiny.silent")
     run_quietly(sweep)
     study = load_study(sweep.name)
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR", "0")  # five seconds of pauses between its tries
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_BACKOFF_JITTER", "0")
     monkeypatch.setenv("PONDERAY_TRACKING_URI", "http://127.0.0.1:9")
     with pytest.warns(DataWarning, match=r"cannot be opened: .*; the answer is as of \d{4}-\d\d-\d\d \d\d:\d\d on"):
         assert load_study(sweep.name) == study

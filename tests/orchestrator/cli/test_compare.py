@@ -277,6 +277,13 @@ def test_on_a_narrow_terminal_each_comparison_is_a_paragraph(study, printed):
     assert max(len(line) for line in others if line.startswith("  ")) <= 80
 
 
+def test_on_a_narrow_terminal_the_answer_is_that_of_the_table(study, printed, monkeypatch):
+    one = [replicate for replicate in study.replicates if replicate.seed == 1]
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: Study("asr.demo", tuple(one)))
+    first = printed("surprisal@greedy", width=80, metric=["per"]).splitlines()[0]
+    assert first == "surprisal@greedy against random@greedy, per: cannot decide"
+
+
 def test_of_many_the_decided_ones_are_shown_first(workplace, monkeypatch, printed):
     """Conditions of which the last ones differ by far."""
     numbers = random.Random(0)

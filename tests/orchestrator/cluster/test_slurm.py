@@ -42,6 +42,7 @@ def run_job(text: str, workplace: Path, srun: str, python: str, **environment: s
     programs.mkdir()
     program(programs, "srun", srun)
     program(programs, "scontrol", "echo one; echo two")
+    program(programs, "sleep", '[ "$1" = 1 ] && set 0.05\nexec /bin/sleep "$@"')  # between two looks
     program(programs, "python", f"case $1 in -c) echo 10.0.0.1; exit;; esac\n{python}")
     here = [line for line in text.splitlines() if not line.startswith("export PATH=")]
     job = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "x", "SLURM_JOB_NUM_NODES": "2", "SLURMD_NODENAME": "one"}

@@ -1,5 +1,6 @@
 """One test for all comparisons of a sweep, and what may be said where it shows nothing."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from orchestrator.report.answers import Answers, answer
 from orchestrator.report.comparison_table import comparison_table
 from orchestrator.report.condition_table import condition_table
+from orchestrator.report.numerals import signed
 from orchestrator.report.sentences import summary_sentences
 from orchestrator.report.table import to_markdown
 from orchestrator.results.question import Question
@@ -24,12 +26,12 @@ VALUES = {
 }
 
 
-def answers(margin: float | None = None, direction: str = "minimize") -> Answers:
+def answers(margin: float | None = None, direction: str = "minimize", num_seeds: int = 3) -> Answers:
     sign = 1 if direction == "minimize" else -1
     replicates = [
         replicate(name, seed, metrics={"per": sign * value, "macs_per_frame": 1.0})
         for name, values in VALUES.items()
-        for seed, value in enumerate(values, 1)
+        for seed, value in enumerate(values[:num_seeds], 1)
     ]
     objectives = (Objective("per", direction), Objective("macs_per_frame"))  # type: ignore[arg-type]
     asked = question(objectives=objectives, configs={name: {} for name in VALUES}, non_inferiority=margin)
@@ -39,6 +41,33 @@ def answers(margin: float | None = None, direction: str = "minimize") -> Answers
 def test_without_a_margin_it_is_said_what_is_not_shown():
     text = " ".join(summary_sentences(answers()))
     assert "not shown to differ: near and wide" in text and "not worse" not in text
+
+
+def test_of_one_seed_it_is_said_that_nothing_was_tested():
+    text = " ".join(summary_sentences(answers(num_seeds=1)))
+    (untested,) = re.findall(r"In per, against random: not tested, for one seed has no spread: (.*?)\. In", text)
+    assert set(re.split(", | and ", untested)) == {f"wide ({signed(-0.1, 4)})", "near (+0.0020)", "far (+0.2000)"}
+    assert "not shown to differ" not in text
+
+
+def test_no_number_of_seeds_stands_beside_the_one_from_which_it_can_be_shown():
+    """Of two sides that do not vary, in a metric whose noise rounding may hide."""
+    rows = {"random": (0.5,) * 5, "near": (0.25,) * 5, "wide": (0.25, 0.5, 0.5, 0.25, 0.75)}
+    asked = question(
+        objectives=(Objective("per"), Objective("macs_per_frame")),
+        configs={name: {} for name in rows},
+        test="paired_permutation",
+    )
+    replicates = [
+        replicate(name, seed, metrics={"per": value, "macs_per_frame": 1.0})
+        for name, values in rows.items()
+        for seed, value in enumerate(values, 1)
+    ]
+    table = comparison_table(answer(Study("asr.demo", tuple(replicates)), asked))
+    cells = {column.heading: column.texts for column in table.as_printed()}
+    place = next(i for i, name in enumerate(cells["condition"]) if (name, cells["metric"][i]) == ("near", "per"))
+    assert "from 7 seeds on" in " ".join(table.notes)
+    assert cells["n needed"][place] == ""
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])

@@ -1,6 +1,7 @@
 """A race that was stopped bears a mark wherever it is compared."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from orchestrator.report.bundle.verify import verify
 from orchestrator.report.bundle.write import write_bundle
 from orchestrator.report.comparison_table import comparison_table
 from orchestrator.report.condition_table import condition_table
+from orchestrator.report.page import render
 from orchestrator.report.sentences import warning_sentences
 from orchestrator.report.table import records, to_latex, to_markdown
 from orchestrator.report.training_table import training_sentences, training_table
@@ -44,6 +46,12 @@ def test_what_still_improves_is_marked(answers, make):
     assert "surprisal@greedy †" in text and "random@greedy †" not in text
     assert r"surprisal@greedy $\dagger$" in to_latex(make(answers))
     assert all("†" not in str(cell) for row in make(answers).rows for cell in row)  # for programs names stay names
+
+
+def test_a_reference_that_still_improved_bears_both_marks():
+    improved = answer(with_slopes(small_study(), {"random": -0.01}), question())
+    page = render(improved, (), PROVENANCE)
+    assert re.search(r"random.*†.*<span class=\"tag\">reference</span></th>", page)
 
 
 def test_one_sentence_says_which_races_were_stopped_and_one_of_which_it_is_not_known(answers):

@@ -36,7 +36,9 @@ def test_those_in_the_runs_folder_are_read_without_mlflow(settings, monkeypatch)
     assert read(settings) == FIGURES and read(settings, "report") == []
 
 
-def test_those_elsewhere_are_what_mlflow_gives(settings, tmp_path):
+def test_those_elsewhere_are_what_mlflow_gives(settings, tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR", "0")  # five seconds of pauses between its tries
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_BACKOFF_JITTER", "0")
     elsewhere = replace(settings, runs=tmp_path / "elsewhere")
     assert read(elsewhere) == FIGURES and read(elsewhere, "report") == []
     assert load_files("nothing", "figures", elsewhere) == ()

@@ -74,7 +74,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def server(monkeypatch) -> Iterator[Server]:
     monkeypatch.setattr(download.time, "sleep", lambda seconds: None)
     with Server() as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
+        threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
         yield running
         running.shutdown()
 
