@@ -33,14 +33,6 @@ USERS_REVISION: Final = "alembic_version_auth"
 EXPERIMENT_OF_NAME: Final = "SELECT 1 FROM experiments WHERE name = ?"
 """A row where there is an experiment of that name, deleted ones too."""
 
-SWEEP_RUNS: Final = """
-    SELECT runs.run_uuid FROM runs JOIN experiments USING (experiment_id) JOIN tags USING (run_uuid)
-    WHERE experiments.name = ? AND tags.key = 'ponderay.kind' AND tags.value = 'sweep' AND NOT EXISTS (
-        SELECT 1 FROM tags AS other WHERE other.run_uuid = runs.run_uuid AND other.key = 'ponderay.put_away'
-    )
-"""
-"""Ids of a sweep's own run, also one that a user has deleted, but none that was put away with an earlier study."""
-
 EXPERIMENT_PLACES: Final = "SELECT experiment_id, name, artifact_location FROM experiments"
 """Id, name and place of files of every experiment."""
 
