@@ -11,7 +11,7 @@ from orchestrator.results.study import Study
 from orchestrator.tracking.lease import StoreLease
 from orchestrator.tracking.lease_holder import FolderLeases
 from orchestrator.tracking.store import store_kind
-from search_spaces.names import check_sweep_name
+from search_spaces.names import check_sweep_name, condition_name_of
 from trainables.config import content_hash
 from trainables.errors import InputError
 
@@ -21,6 +21,9 @@ TRAINABLE = "imported"
 
 def keep_imported(study: Study, settings: Settings) -> None:
     """Writes the study file of a study with a question; an earlier import of the same name is replaced.
+
+    Conditions are called as our own may be: `optim/lr=0.1` is `optim-lr=0.1`, and of two that then were alike the later
+    one ends in digits of a hash.
 
     Raises:
         InputError: if the name is that of a sweep which ran here, or the tracking store is a server.
@@ -36,6 +39,10 @@ def keep_imported(study: Study, settings: Settings) -> None:
     is_ours = known is not None and json.loads(known.sweep.get("declaration", "{}")).get("trainable") != TRAINABLE
     if is_ours or next(folder.glob("*/journal.jsonl"), None):
         raise InputError(f"{name} is a sweep that ran here; give the import another name by --name.")
+    names: dict[str, str] = {}
+    for condition in study.conditions:
+        plain = condition_name_of(condition)
+        names[condition] = f"{plain}-{content_hash(condition)[:4]}" if plain in names.values() else plain
     declaration: dict[str, Any] = {
         "name": name,
         "description": question.description,
@@ -45,7 +52,7 @@ def keep_imported(study: Study, settings: Settings) -> None:
         "pairing": "seeds" if question.test == "paired_permutation" else "none",
         "non_inferiority": None,
         "claims": "",
-        "reference": question.reference or None,
+        "reference": names.get(question.reference),
         "objectives": [asdict(objective) for objective in question.objectives],
         "metrics": {},
     }
@@ -55,12 +62,12 @@ def keep_imported(study: Study, settings: Settings) -> None:
     try:
         file = StudyFile(folder, "", lease.token)
         file.put("sweep", name, {"lease": lease.token, "declaration": json.dumps(declaration)})
-        for condition in study.conditions:
-            file.put("condition", condition, {"settings": {}, "config": dict(study.configs.get(condition, {}))})
+        for condition, plain in names.items():
+            file.put("condition", plain, {"settings": {}, "config": dict(study.configs.get(condition, {}))})
         for replicate in study.replicates:
-            kept = replace(replicate, key=content_hash(name, replicate.condition, replicate.seed)[:16])
-            record = to_record(kept) | {"condition": kept.condition, "seed": kept.seed}
-            file.put("replicate", name_of(kept), record)
+            key = content_hash(name, replicate.condition, replicate.seed)[:16]
+            kept = replace(replicate, key=key, condition=names[replicate.condition])
+            file.put("replicate", name_of(kept), to_record(kept) | {"condition": kept.condition, "seed": kept.seed})
         file.close()
     finally:
         lease.release()

@@ -1,5 +1,7 @@
 """Loads a study: from the study file or its copy on the server, whichever is the newest, else from MLflow's runs."""
 
+import contextlib
+import sqlite3
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -12,7 +14,10 @@ from typing import TYPE_CHECKING, Final, Literal
 from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.journal.study_file import STUDY_FILE, StudyContent, read_study_file
 from orchestrator.results.study import Study
+from orchestrator.tracking.damage import opened
 from orchestrator.tracking.lease_holder import MIRRORED, Holder, holder_file
+from orchestrator.tracking.mlflow_internals import SWEEP_RUNS
+from orchestrator.tracking.moved_folder import local_place
 from orchestrator.tracking.store import (
     NotRunError,
     check_address,
@@ -26,7 +31,6 @@ from orchestrator.tracking.store import (
     store_mark,
 )
 from orchestrator.tracking.stored_files import StoredFile
-from search_spaces.names import path_part
 from search_spaces.redaction import redacted_uri
 from search_spaces.sweep import Sweep
 from trainables.errors import DataWarning, InputError
@@ -255,20 +259,22 @@ def open_tracking(sweep: str, settings: Settings) -> "Tracking | None":
 def load_files(sweep: str, folder: str, settings: Settings) -> Sequence[StoredFile]:
     """The files in a folder of the sweep's own run, by path; none of a sweep that has not run here.
 
-    A store of one file has them in the runs folder, where they are found without MLflow: no other run of the sweep has
-    folders among its files, and of two files of one name the later one counts. Else MLflow is asked.
+    Where the store is one file, and says that they are in the runs folder, they are found there without MLflow; of two
+    of one name the later one counts. Else MLflow is asked.
 
     Raises:
         OSError: if the store of files is away.
         InputError: if the store cannot be used.
     """
-    place, uri = settings.artifacts / path_part(sweep), settings.tracking_uri
-    if store_kind(uri) == "sqlite" and place.is_dir():
-        here = sorted(place.glob(f"*/artifacts/{folder}/*"), key=lambda file: file.stat().st_mtime)
-        newest = {file.name: file for file in here if file.is_file()}
-        if newest or sqlite_file(uri).parent == settings.runs:
-            files = [newest[name] for name in sorted(newest)]
-            return [StoredFile(f"{folder}/{file.name}", file.stat().st_size, file.read_bytes) for file in files]
+    places: list[Path | None] | None = None
+    if store_kind(settings.tracking_uri) == "sqlite":
+        with contextlib.suppress(sqlite3.Error), opened(sqlite_file(settings.tracking_uri), wait_s=0.2) as database:
+            places = [local_place(uri) for (uri,) in database.execute(SWEEP_RUNS, (sweep,))]
+    if places is not None and all(place and settings.artifacts in place.parents for place in places):
+        here = [file for place in places if place for file in place.glob(f"{folder}/*") if file.is_file()]
+        newest = {file.name: file for file in sorted(here, key=lambda file: file.stat().st_mtime)}
+        files = [newest[name] for name in sorted(newest)]
+        return [StoredFile(f"{folder}/{file.name}", file.stat().st_size, file.read_bytes) for file in files]
     tracking = open_tracking(sweep, settings)
     return tracking.runs(sweep).files_of(folder) if tracking else ()
 

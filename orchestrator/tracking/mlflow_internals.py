@@ -33,6 +33,14 @@ USERS_REVISION: Final = "alembic_version_auth"
 EXPERIMENT_OF_NAME: Final = "SELECT 1 FROM experiments WHERE name = ?"
 """A row where there is an experiment of that name, deleted ones too."""
 
+SWEEP_RUNS: Final = """
+    SELECT runs.artifact_uri FROM runs JOIN experiments USING (experiment_id) JOIN tags USING (run_uuid)
+    WHERE experiments.name = ? AND tags.key = 'ponderay.kind' AND tags.value = 'sweep' AND NOT EXISTS (
+        SELECT 1 FROM tags AS other WHERE other.run_uuid = runs.run_uuid AND other.key = 'ponderay.put_away'
+    )
+"""
+"""Places of files of a sweep's own run, also of one that a user has deleted; of none that was put away."""
+
 EXPERIMENT_PLACES: Final = "SELECT experiment_id, name, artifact_location FROM experiments"
 """Id, name and place of files of every experiment."""
 

@@ -32,7 +32,7 @@ def follow_folder(settings: Settings) -> None:
         return
     with contextlib.suppress(sqlite3.Error, InputError), opened(sqlite_file(uri), "rw", WAIT_S) as database:
         for experiment_id, name, before in database.execute(EXPERIMENT_PLACES).fetchall():
-            place, now = _local_place(before), artifacts / path_part(name)
+            place, now = local_place(before), artifacts / path_part(name)
             if place is None or place == now or place.parts[-2:] != now.parts[-2:]:
                 continue
             if place.parent.exists() and artifacts.exists() and place.parent.samefile(artifacts):
@@ -43,7 +43,7 @@ def follow_folder(settings: Settings) -> None:
             database.execute("COMMIT")
 
 
-def _local_place(uri: str) -> Path | None:
+def local_place(uri: str) -> Path | None:
     """The folder of this machine that a place of files names; None where it names another one."""
     parts = urlsplit(uri)
     if parts.scheme == "file" and not parts.netloc:

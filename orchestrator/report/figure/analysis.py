@@ -43,8 +43,9 @@ def draw(
 
 def file_name(title: str, kind: str) -> str:
     """`TITLE.KIND.png` without characters that a file's name may not have; digits tell apart what then looks alike."""
-    plain = re.sub(r"[^A-Za-z0-9=.,_-]+", "_", title)[:MOST_OF_NAME]
-    return f"{plain if plain == title else f'{plain}.{content_hash(title)[:8]}'}.{kind}.png"
+    plain = [re.sub(r"[^A-Za-z0-9=.,_-]+", "_", text)[:MOST_OF_NAME] for text in (title, kind)]
+    apart = "" if plain == [title, kind] else f".{content_hash(title, kind)[:8]}"
+    return f"{plain[0]}{apart}.{plain[1]}.png"
 
 
 def _panels(rows: Rows, lines: Lines) -> Figure:
