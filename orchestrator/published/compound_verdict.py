@@ -30,6 +30,8 @@ from search_spaces.claim import Claim, FrontClaim, JointClaim, Place, StatementC
 LEAST_OF_TREND: Final = 2
 UNPLANNED: Final = "a side without spread does not tell how many seeds would show it"
 
+WITHOUT_SPREAD: Final = " in every replicate, without any spread"
+
 Needed = Callable[[float], int | None]
 """Seeds in all with which a test at a level shows what was seen, if it is so; None where no number below 1,000 does."""
 
@@ -46,6 +48,7 @@ class CompoundTest:
         test: in words.
         num_seeds: of the smallest group.
         tie: in words, where it was seen on neither side; else empty.
+        seen: what is said after "So it is" or "Contradicted" where it is certain.
         waits: what is said if this test shows nothing, as a part of the claim has too few replicates.
         unplanned: what is said where `needed` is None.
     """
@@ -60,6 +63,7 @@ class CompoundTest:
     needed: Needed
     interval: Interval = NONE
     tie: str = ""
+    seen: str = WITHOUT_SPREAD
     unplanned: str = UNDECIDABLE
     waits: Verdict | None = None
 
@@ -72,8 +76,7 @@ class CompoundTest:
         family = f", p adjusted for {num_tests} tests" if num_tests > 1 else ""
         by = f"by {self.test} over n = {self.num_seeds}{family}"
         if math.isnan(p):
-            reason = "So it is" if self.is_as_claimed else "Contradicted"
-            reason += " in every replicate, without any spread"
+            reason = f"{'So it is' if self.is_as_claimed else 'Contradicted'}{self.seen}"
         elif self.tie:
             finding, reason = Finding.inconclusive, f"{tied(self.tie)}, {by}"
         elif p <= LEVEL:
@@ -201,6 +204,10 @@ def joint_test(claim: JointClaim, compare: Compare) -> CompoundTest | Verdict:
     else:
         p, needed = max(map(_p_of_part, parts)), _most([one.needed for one in parts])
         is_certain = all(map(_is_certain, parts))
+    certain = [one for one in deciding if _is_certain(one)]
+    every = [one for one in certain if isinstance(one, StatementTest) and one.claim.of == "every"]
+    of_every = [one.test for one in every]  # these hold within margins, or fail in one replicate
+    others = [f"all else{WITHOUT_SPREAD}"] if len(certain) > len(of_every) else []
     return CompoundTest(
         claim=claim,
         ours=parts[0].ours,
@@ -210,6 +217,7 @@ def joint_test(claim: JointClaim, compare: Compare) -> CompoundTest | Verdict:
         test=_text(deciding),
         num_seeds=min(one.num_seeds for one in deciding),
         needed=needed,
+        seen=f": {'; '.join(dict.fromkeys(of_every + others))}" if of_every else WITHOUT_SPREAD,
         tie=f"In one part {ties[0][0].lower()}{ties[0][1:]}" if ties and len(ties) == len(against) else "",
         waits=waits[0] if waits else None,
     )

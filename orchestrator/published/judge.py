@@ -44,9 +44,7 @@ def judge(study: Study, question: Question, beside: Sequence[float] = ()) -> tup
     for look in found:
         verdict = look if isinstance(look, Verdict) else look.verdict(next(adjusted), num_tests)
         verdict = _settled(verdict, study, question, lambda part: _compared(part, study, question))
-        # What is said of every replicate counts a ratio to 0 as reported; any other claim leaves it out.
-        is_of_every = isinstance(verdict.claim, StatementClaim) and verdict.claim.of == "every"
-        notes = [] if is_of_every else [left_out(verdict.claim, study, question)]
+        notes = [left_out(verdict.claim, study, question)]
         is_shown = verdict.finding is Finding.reproduced
         # where several things were claimed at once and one is contradicted, the others say nothing of that
         parts = verdict.claim.parts if isinstance(verdict.claim, JointClaim) and is_shown else [verdict.claim]

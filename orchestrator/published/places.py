@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from orchestrator.results.question import Question
 from orchestrator.results.study import Replicate, Study
 from orchestrator.results.where import is_same
-from search_spaces.claim import Claim, NumberClaim, Place, Setting, sentence
+from search_spaces.claim import Claim, JointClaim, NumberClaim, Place, Setting, sentence
 
 
 def values(place: Place, study: Study, question: Question) -> dict[int, float]:
@@ -33,9 +33,13 @@ def reported(place: Place, study: Study, question: Question) -> dict[int, float]
 
 
 def left_out(claim: Claim, study: Study, question: Question) -> str:
-    """How many seeds of the claim's ratios have nothing below the line, as a sentence; empty where none has."""
-    found = []
-    for below in (part for place in claim.places for part in place.parts[1:]):
+    """How many seeds of the claim's ratios have nothing below the line, as a sentence; empty where none has.
+
+    What is said of every replicate counts a ratio to 0 as reported, so none is left out of it.
+    """
+    found, parts = [], claim.parts if isinstance(claim, JointClaim) else [claim]
+    places = [place for one in parts if getattr(one, "of", "") != "every" for place in one.places]
+    for below in (part for place in places for part in place.parts[1:]):
         num_seeds = sum(value == 0 for value in reported(below, study, question).values())
         if num_seeds:
             seeds = "1 seed" if num_seeds == 1 else f"{num_seeds} seeds"

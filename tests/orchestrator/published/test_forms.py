@@ -172,6 +172,35 @@ def test_a_part_that_is_certain_decides_without_a_test(store):
     assert found.reason == "So it is in every replicate, without any spread."
 
 
+def test_a_part_about_every_replicate_says_what_its_values_are(store):
+    """It is certain by one replicate, and by values that vary within its margin."""
+    costs, within = (5.0, 5.0, 6.0), replace(CHEAPER, relation="same", right=5.0, of="every", margin=1.0)
+    both = JointClaim(**COMMON, parts=(within, replace(within, left=COST_B)))
+    found = judged(both, store, a_cost=costs, b_cost=(4.5, 5.0, 5.0))
+    each = "is 5 within 1 in every replicate (n = 3)"
+    assert found.reason == f"So it is: cost of a {each}; cost of b {each}."
+    found = judged(replace(both, parts=(within, AS_GOOD)), store, a_cost=costs, a_error=(1.0,) * 3, b_error=(2.0,) * 3)
+    assert found.reason == f"So it is: cost of a {each}; all else in every replicate, without any spread."
+    found = judged(
+        replace(both, parts=(replace(within, margin=0.0), AS_GOOD)),
+        store,
+        a_cost=costs,
+        a_error=CLOSE[:3],
+        b_error=CLOSE[:3],
+    )
+    assert found.finding is Finding.worse
+    assert found.reason == "Contradicted: cost of a is not 5 in 1 of 3 replicates, but 6."
+
+
+def test_of_a_joint_claim_only_ratios_of_means_leave_out_what_is_0(store):
+    share = Place("a", "error", over=Place("a", "cost"))
+    every, mean = replace(CHEAPER, left=share, relation="same", right=1.0, of="every"), replace(CHEAPER, left=share)
+    columns = {"a_error": (1.0, 2.0, 3.0), "a_cost": (0.0, 2.0, 3.0), "b_cost": (5.0, 6.0, 7.5)}
+    for part, said in ((every, ""), (mean, "Left out: 1 seed whose cost of a is 0.")):
+        found = judged(JointClaim(**COMMON, parts=(CHEAPER, part)), store, **columns)
+        assert found.reason.partition(". ")[2] == said, found.reason
+
+
 def test_a_contradicted_part_is_found_among_several(store):
     found = judged(JOINT, store, a_error=CLOSE, a_cost=DEAR, b_error=WIDE, b_cost=CHEAP)
     assert found.p == pytest.approx(3 * ttest_ind(DEAR, CHEAP, equal_var=False).pvalue)
