@@ -58,7 +58,8 @@ def asked_table(
         return analysis_table(folder / asked)
     if kind == "line":
         points, controls = (names.split("; ") for names in asked.split(" against "))
-        return line_table(study, objectives, points, controls, family)
+        found = _beside(study, objectives, points, controls, family.beside)
+        return control_line_table(study.sweep, found, controls, objectives, len(family.beside))
     if kind == "metrics":
         return metric_table(study, asked.split())
     return difference_table(study, asked.split("; "), family)
@@ -74,18 +75,6 @@ def p_values(study: Study, objectives: Sequence[Objective], kind: str, asked: st
     return []
 
 
-def line_table(
-    study: Study,
-    objectives: Sequence[Objective],
-    names: Sequence[str],
-    controls: Sequence[str],
-    family: Family = Family(),
-) -> Table:
-    """Points against the line through controls, as `ponderay compare SWEEP --line CONTROL` has it."""
-    found = _beside(study, objectives, names, controls, family.beside)
-    return control_line_table(study.sweep, found, controls, objectives, len(family.beside))
-
-
 def _beside(
     study: Study,
     objectives: Sequence[Objective],
@@ -97,7 +86,7 @@ def _beside(
     points, beside = (
         [point for one in given for point in find_points(study, every, one)] for given in (names, controls)
     )
-    return beside_line(points, beside, objectives, others, study.items)
+    return beside_line([(point, beside) for point in points], objectives, every, (), others, study.items)
 
 
 def metric_table(study: Study, names: Sequence[str]) -> Table:

@@ -106,7 +106,7 @@ def compare(
     if not points:
         raise no_points(study, objectives)
     if line:
-        _show_line(_beside_line(study, points, objectives, a, line), study.sweep, line, objectives, format)
+        _show_line(_beside_line(study, question, points, objectives, a, line), study.sweep, line, objectives, format)
         return
     with spinner(f"Comparing {a or f'{len(points):,} conditions'}"):
         comparisons = _comparisons(question, study, points, objectives, a, b)
@@ -134,13 +134,14 @@ def _never_hidden(sweep: "Sweep", names: Sequence[str | None], reference: str | 
 
 def _beside_line(
     study: "Study",
+    question: "Question",
     points: Sequence["Point"],
     objectives: Sequence["Objective"],
     a: str | None,
     line: Sequence[str],
 ) -> "tuple[BesideLine, ...]":
     """A, or every point but the controls, against the line through these, each under the point's own evaluation."""
-    from orchestrator.pareto.control_line import beside_lines
+    from orchestrator.pareto.control_line import beside_line
     from orchestrator.pareto.equal_cost import has_cost
     from orchestrator.results.lookup import find_points
 
@@ -157,7 +158,7 @@ def _beside_line(
     for point in rest:
         ends = [_under(point.evaluation, own) for own in controls]
         lines.append((point, list({end.name: end for end in ends}.values())))
-    return beside_lines(lines, objectives, items=study.items)
+    return beside_line(lines, objectives, points, question.tied, items=study.items)
 
 
 def _show_line(

@@ -1,7 +1,7 @@
 """Points held against controls of the same cost: the straight lines through controls at several costs, seed by seed."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -11,7 +11,7 @@ from orchestrator.pareto.front import signs
 from orchestrator.results.item_errors import ItemErrors
 from orchestrator.results.over_items import by_group
 from orchestrator.results.points import Point
-from orchestrator.statistics import over_groups, scale, student
+from orchestrator.statistics import over_groups, scale, shape, student
 from orchestrator.statistics.pairwise import LEVEL
 from orchestrator.statistics.scale import between
 from orchestrator.statistics.significance import holm
@@ -56,49 +56,37 @@ class BesideLine:
 
 
 def beside_line(
-    points: Sequence[Point],
-    controls: Sequence[Point],
+    pairs: Sequence[tuple[Point, Sequence[Point]]],
     objectives: Sequence[Objective],
+    every: Sequence[Point],
+    tied: Collection[str] = (),
     others: Sequence[float] = (),
     items: ItemErrors | None = None,
 ) -> tuple[BesideLine, ...]:
-    """Each point against the line through `controls`: is it better than they are at its own cost?
+    """Each point against the line through its controls: is it better than they are at its own cost?
 
     Within a seed the controls are ordered by cost, and the error between two of them is interpolated. So noise that a
     seed gives to all of them does not count. Nothing is said beyond the cheapest and the most costly control: those
-    seeds are left out. All points and controls need the same seeds.
+    seeds are left out. A point and its controls need the same seeds.
 
     Args:
-        points: with values of an error and of a cost, which is minimized.
-        controls: likewise, two at least.
+        pairs: points, with values of an error and of a cost, which is minimized; and the controls of each, two at
+            least.
+        every: all points of the study: where values repeat in those that vary, others without spread may vary too.
+        tied: metrics whose values repeat in conditions that are not shown.
         others: p-values of other tests that are adjusted together with these.
         items: errors by test item, of the study that the points are of.
 
     Raises:
-        InputError: if there are fewer than two controls, two costs within a seed, or seeds differ.
-    """
-    return beside_lines([(point, controls) for point in points], objectives, others, items)
-
-
-def beside_lines(
-    pairs: Sequence[tuple[Point, Sequence[Point]]],
-    objectives: Sequence[Objective],
-    others: Sequence[float] = (),
-    items: ItemErrors | None = None,
-) -> tuple[BesideLine, ...]:
-    """Each point against the line through controls of its own, with p adjusted for all of them and `others`.
-
-    Args:
-        pairs: points with their controls, as those of `beside_line`.
-        others, items: as of `beside_line`.
-
-    Raises:
         InputError: if a point has fewer than two controls, two costs are equal within a seed, or seeds differ.
     """
+    hidden = [
+        o.metric in tied or shape.may_hide_noise([one.values[j] for one in every]) for j, o in enumerate(objectives)
+    ]
     for point, controls in pairs:
         _check(point, controls)
     sign = float(signs(objectives)[0])
-    results = [_beside(point, controls, sign) for point, controls in pairs]
+    results = [_beside(point, controls, sign, any(hidden[:2])) for point, controls in pairs]
     adjusted = holm([*(result.p for result in results), *others])
     answered = []
     for pair, result, p in zip(pairs, results, adjusted[: len(results)], strict=True):
@@ -132,7 +120,7 @@ def _listed(point: Point) -> str:
     return ", ".join(map(str, point.seeds))
 
 
-def _beside(point: Point, controls: Sequence[Point], sign: float) -> BesideLine:
+def _beside(point: Point, controls: Sequence[Point], sign: float, hides_noise: bool) -> BesideLine:
     errors, costs = np.array(point.values[:2], np.float64)
     seeds = range(len(costs))
     lines = np.array([_line(_costs(controls, i), [one.values[0][i] for one in controls], costs[i]) for i in seeds])
@@ -144,7 +132,8 @@ def _beside(point: Point, controls: Sequence[Point], sign: float) -> BesideLine:
     difference = student.of_paired_difference(errors, lines)
     p, gaps = float(student.two_sided_p(difference)), sign * (errors - lines)
     better = int((gaps < -RESOLUTION * np.abs(lines)).sum())
-    is_certain = len(lines) > 1 and all(s.std == 0 for own in (point, *controls) for s in own.summaries[:2])
+    is_constant = all(summary.std == 0 for own in (point, *controls) for summary in own.summaries[:2])
+    is_certain = len(lines) > 1 and is_constant and not hides_noise
     interval = of_estimates(difference, 0.95) if difference.standard_error > 0 or is_certain else NONE
     interval = Interval(*(float(scale.times(np.asarray(bound), power)) for bound in interval))
     beside = cost, error, line, float(scale.times(difference.value, power)), interval

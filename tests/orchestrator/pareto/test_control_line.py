@@ -21,7 +21,8 @@ from trainables.item_errors import Item
 
 def beside(rows, names, controls, objectives=ERROR_COST):
     points = {point.name: point for point in front(study_of(rows), objectives)}
-    return beside_line([points[name] for name in names], [points[name] for name in controls], objectives)
+    beside_them = [points[name] for name in controls]
+    return beside_line([(points[name], beside_them) for name in names], objectives, [*points.values()])
 
 
 RANDOM = {
@@ -139,7 +140,8 @@ def test_over_test_items_the_line_is_laid_within_each_group_and_adds_up_to_that_
         for i, seed in enumerate(seeds)
     }
     points = {point.name: point for point in front(study_of(rows), ERROR_COST)}
-    asked = [points["a"]], [points[name] for name in ("low", "twin", "high")], ERROR_COST, ()
+    beside_it = [(points["a"], [points[name] for name in ("low", "twin", "high")])]
+    asked = beside_it, ERROR_COST, [*points.values()], (), ()
     (found,) = beside_line(*asked, ItemErrors.of(listed))
     to_high = np.array([[1 / 2], [1 / 4], [3 / 4], [1 / 2]])
     line = (1 - to_high) * (wrong["low"] + wrong["twin"])[:4] / 2 + to_high * wrong["high"][:4]
@@ -158,6 +160,27 @@ def test_over_test_items_the_line_is_laid_within_each_group_and_adds_up_to_that_
     assert "test items" not in control_line_sentence(found, ERROR_COST)
 
 
+def test_what_does_not_vary_is_uncertain_where_values_repeat_in_what_does():
+    """Of an error that is rounded to halves, equal values under all seeds may be chance; by --where it is known too."""
+    rows = {
+        name: dict.fromkeys((1, 2, 3), (error, cost))
+        for name, error, cost in (("low", 1.0, 10.0), ("high", 0.5, 20.0), ("a", 0.5, 15.0))
+    }
+    (found,) = beside(rows, ["a"], ["low", "high"])
+    assert found.is_certain and found.answer == "better"
+    repeats = {
+        "d": {1: (0.5, 12.0), 2: (0.5, 12.0), 3: (1.0, 12.0)},
+        "e": {1: (0.5, 13.0), 2: (1.0, 13.0), 3: (1.0, 13.0)},
+    }
+    (found,) = beside(rows | repeats, ["a"], ["low", "high"])
+    assert not found.is_certain and found.answer == "undecided"
+    points = {point.name: point for point in front(study_of(rows), ERROR_COST)}
+    pairs = [(points["a"], [points["low"], points["high"]])]
+    (hidden,) = beside_line(pairs, ERROR_COST, [*points.values()], tied=("per",))
+    assert str(hidden) == str(found)
+    assert "no spread is seen, which may be chance, better in 3 of 3 seeds" in control_line_sentence(found, ERROR_COST)
+
+
 def test_where_no_spread_over_seeds_is_seen_there_is_no_interval_over_items_either():
     rows = {"low": (0.2, 1.0), "high": (0.1, 3.0), "a": (0.05, 2.0)}
     by_seed = {name: dict.fromkeys((1, 2), values) for name, values in rows.items()}
@@ -169,5 +192,6 @@ def test_where_no_spread_over_seeds_is_seen_there_is_no_interval_over_items_eith
         for seed, values in of.items()
     }
     points = {point.name: point for point in front(study_of(by_seed), ERROR_COST)}
-    (found,) = beside_line([points["a"]], [points["low"], points["high"]], ERROR_COST, (), ItemErrors.of(listed))
+    beside_it = [(points["a"], [points["low"], points["high"]])]
+    (found,) = beside_line(beside_it, ERROR_COST, [*points.values()], items=ItemErrors.of(listed))
     assert math.isnan(found.interval.low) and found.num_groups == 0

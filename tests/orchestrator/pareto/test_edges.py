@@ -105,7 +105,7 @@ def test_a_condition_of_ordinary_size_keeps_every_digit_beside_one_of_1e308():
 def test_lines_between_controls_are_the_same_at_every_size(power):
     def seen(p):
         points = {one.name: one for one in points_at(p)}
-        (beside,) = beside_line([points["d"]], [points["a"], points["b"], points["c"]], OBJECTIVES)
+        (beside,) = beside_line([(points["d"], [points[name] for name in "abc"])], OBJECTIVES, [])
         costs = unequal_costs([("d", "b")], [*points.values()], OBJECTIVES)
         numbers = [beside.cost, beside.error, beside.line, beside.difference, *beside.interval, costs[0].line]
         return [math.ldexp(x, -p) for x in numbers], (beside.p, beside.num_better, costs[0].better)
