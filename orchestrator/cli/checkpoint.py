@@ -27,17 +27,19 @@ def checkpoint(
     ] = None,
 ) -> None:
     """Copy the best checkpoint of a complete replicate into a folder; it is fetched where it is kept in a bucket."""
+    from orchestrator.environment.places import folder_at
     from orchestrator.environment.settings import read_settings
     from orchestrator.results.lookup import find_condition
     from orchestrator.scheduler.kept_checkpoint import kept_checkpoint
     from orchestrator.tracking.load import load_study
 
+    folder = folder_at(to, "--to")
     settings, sweep = read_settings(), find_recorded(name, smoke)
     study = load_study(sweep.name, settings)
     condition = find_condition(study, condition)
     kept = kept_checkpoint(study, condition, seed, evaluation, settings)
-    to.mkdir(parents=True, exist_ok=True)
-    place = to / f"{sweep.name}.{condition}.seed{seed}{kept.path.suffix}".replace("/", "_")
+    folder.mkdir(parents=True, exist_ok=True)
+    place = folder / f"{sweep.name}.{condition}.seed{seed}{kept.path.suffix}".replace("/", "_")
     if kept.path.is_dir():
         shutil.copytree(kept.path, place, dirs_exist_ok=True)
     else:

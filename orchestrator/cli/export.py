@@ -25,10 +25,12 @@ def export(
 
     Numbers keep all digits. It is what `Study.to_dataframe()` gives in Python; `Study.from_dataframe` reads it again.
     """
+    from orchestrator.environment.places import file_at
     from orchestrator.environment.settings import read_settings
 
     if to.suffix not in ENDINGS:
         raise InputError(f"--to must end in {', '.join(ENDINGS)}, but got {to.name}.")
+    file = file_at(to, "--to")
     settings, sweep = read_settings(), find_recorded(name, smoke)
     study, note = load_shown(sweep, settings, where)
     frame = study.to_dataframe()
@@ -41,12 +43,13 @@ def export(
         records = [dict(zip(columns, row, strict=True)) for row in rows]
         text = csv_text([columns, *rows]) if to.suffix == ".csv" else json.dumps(records, indent=1) + "\n"
         content = text.encode()
-    part = to.with_name(f"{to.name}.part")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f"{file.name}.part")
     part.write_bytes(content)
-    part.replace(to)
+    part.replace(file)
     if note:
         say(note)
-    say(f"{len(frame):,} replicates, {len(frame.columns)} columns: {path_from_here(to)}")
+    say(f"{len(frame):,} replicates, {len(frame.columns)} columns: {path_from_here(file)}")
 
 
 def _plain(cell: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from orchestrator.console.printing import Format
-from orchestrator.environment.places import folder_at
+from orchestrator.environment.places import file_at
 from trainables.errors import InputError, shown
 
 
@@ -89,7 +89,7 @@ def refuse_without_figure(
         InputError: if there is one, or the file cannot be made.
     """
     if output:
-        folder_at(output.parent, "--output")
+        file_at(output, "--output")
         if format.printed is None and output.suffix != f".{format.value}":
             raise InputError(f"--output must end with .{format.value}, as --format says, but got {shown(str(output))}.")
     given = {"--log": log is not LogAxes.none, "--size": size != PAPER_WIDTH, "--label": labels, "--output": output}

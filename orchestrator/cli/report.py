@@ -23,7 +23,7 @@ from orchestrator.cli.options import (
 )
 from orchestrator.console.printing import Format, OutputFormat
 from orchestrator.console.spinner import spinner
-from orchestrator.environment.places import folder_at
+from orchestrator.environment.places import file_at, folder_at
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -92,7 +92,10 @@ def report(
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     folder = output or settings.reports(sweep.name)
-    _check_places(output, bundle)
+    if output:
+        folder_at(output, "--output")
+    if bundle:
+        file_at(bundle, "--bundle")
     parts = [read_part(file, sweep) for file in with_bundles or ()]
     answers = _answers(sweep, settings, where, reference, parts)
     trials = _trials(sweep, answers.study, settings)
@@ -122,18 +125,6 @@ def report(
         tracking = open_tracking(sweep.name, settings)  # takes a second, for which no answer waits
         if tracking:
             tracking.store_report(sweep.name, files)
-
-
-def _check_places(output: Path | None, bundle: Path | None) -> None:
-    """Raises InputError where files could not be written, before any work is done."""
-    if output:
-        folder_at(output, "--output")
-    if bundle:
-        folder_at(bundle.parent, "--bundle")
-        with _writing(bundle):
-            is_folder = bundle.is_dir()
-        if is_folder:
-            raise InputError(f"--bundle must be a file, but {bundle} is a folder; name a file in it, such as it.zip.")
 
 
 def _answers(

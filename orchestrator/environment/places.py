@@ -1,4 +1,4 @@
-"""Folders that a user names: what they must be before anything is read from them or made in them.
+"""Folders and files that a user names: what they must be before anything is read from them or made in them.
 
 A new folder is made with those above it, but none directly below `/`: only root could, and a misspelt path or a disk
 that is not mounted would become a folder there.
@@ -31,6 +31,19 @@ def folder_at(given: str | Path, setting: str) -> Path:
         raise InputError(
             f"{setting} must name a folder that is there, or a new one below a folder of / that is there, but {fault}."
         )
+    return place
+
+
+def file_at(given: Path, setting: str) -> Path:
+    """The absolute path of the file that the user names, in a folder as of `folder_at`; nothing is made.
+
+    Raises:
+        InputError: if no file is there and none can be.
+    """
+    place = folder_at(given.parent, setting) / given.name
+    with contextlib.suppress(OSError):  # no folder has a name that is too long
+        if place.is_dir():
+            raise InputError(f"{setting} must be a file, but {given} is a folder; name a file in it.")
     return place
 
 

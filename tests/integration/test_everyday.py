@@ -122,6 +122,17 @@ def test_a_file_of_another_kind_is_refused(place):
     train("--condition", "width=8")
     with pytest.raises(InputError, match=r"--to must end in .parquet, .csv, .json, but got study.xlsx"):
         command("export", "digits", "--to", "study.xlsx")
+    command("export", "digits", "--to", "new/study.csv")
+    for given in (
+        ("export", "digits", "--to", "folder.csv"),
+        ("pareto", "digits", "--format", "pdf", "--output", "folder.pdf"),
+    ):
+        Path(given[-1]).mkdir()
+        with pytest.raises(InputError, match=r"must be a file, but folder\..* is a folder"):
+            command(*given)
+    with pytest.raises(InputError, match=r"--to must name a folder that is there, .*study\.csv' is a file"):
+        command("checkpoint", "digits", "width=8", "--to", "new/study.csv")
+    assert sorted(path.name for path in place.iterdir() if "folder" in path.name) == ["folder.csv", "folder.pdf"]
 
 
 def test_the_best_condition_has_its_typed_config_and_its_checkpoint(place):

@@ -65,7 +65,8 @@ def _panels(rows: Rows, lines: Lines) -> Figure:
         axes.set_xlabel(name if isinstance(name, str) else f"{lines.panel} {name}", parse_math=False)
     for axes, measures in zip(panels, units.values(), strict=False):
         if len(measures) > 1 or len(units) == 1:
-            axes.legend()
+            for text in axes.legend().get_texts():
+                text.set_parse_math(False)  # a name stands as it is
     if lines.along:
         panels[-1].set_xlabel(lines.along, parse_math=False)
     return figure

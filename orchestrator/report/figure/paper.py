@@ -130,7 +130,8 @@ def paper_curve(
             axes.axhline(series.points[0].summary.mean, color="0.55", linestyle="--", linewidth=0.6, label=label)
         _set_axes(axes, log, found.path, found.metric)
         if len(found.series) + len(found.references) > 1:
-            axes.legend()
+            for text in axes.legend().get_texts():
+                text.set_parse_math(False)  # a name stands as it is
     return figure
 
 

@@ -36,6 +36,11 @@ def test_rows_are_by_value_and_the_reference_has_none(recorded):
     assert rows[0]["low"] < rows[0]["mean"] < rows[0]["high"]
 
 
+def test_a_name_in_the_legend_is_no_formula(recorded):
+    done = call(SWEEP, "--format", "svg", "--label", "no_act=$\\foo$", "--output", "new/a.svg")
+    assert done.exit_code == 0 and (recorded / "new" / "a.svg").is_file(), (done.output, done.exception)
+
+
 def test_the_figure_is_drawn_and_named(recorded, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     done = call(SWEEP)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.environment.places import folder_at, folder_fault, refused_write
+from orchestrator.environment.places import file_at, folder_at, folder_fault, refused_write
 from orchestrator.environment.settings import read_settings
 from trainables.errors import InputError
 
@@ -45,6 +45,19 @@ def test_a_new_folder_is_made_with_those_above_it(workplace, monkeypatch):
     assert folder_fault(workplace / "a" / "b" / "c") == ""
     monkeypatch.setenv("HOME", str(workplace))
     assert folder_at("~/runs", "it") == workplace / "runs"
+
+
+def test_a_file_is_no_folder_and_may_be_in_a_new_one(workplace, monkeypatch):
+    monkeypatch.setenv("HOME", str(workplace))
+    assert file_at(Path("~/new/a.csv"), "--to") == workplace / "new" / "a.csv"
+    assert file_at(Path("a.csv"), "--to") == workplace / "a.csv" and not (workplace / "new").exists()
+    (workplace / "folder.csv").mkdir()
+    for given in ("folder.csv", "~/folder.csv", ".", ".."):
+        with pytest.raises(InputError, match=r"^--to must be a file, but .* is a folder; name a file in it"):
+            file_at(Path(given), "--to")
+    (workplace / "file").touch()
+    with pytest.raises(InputError, match=r"^--to must name a folder that is there, .* is a file"):
+        file_at(Path("file/a.csv"), "--to")
 
 
 @pytest.mark.parametrize("name", ["runs", "cache"])
