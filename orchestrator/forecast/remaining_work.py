@@ -12,9 +12,9 @@ from orchestrator.journal.lines import Record
 from orchestrator.journal.summary import JournalSummary, summarise
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.capacity import Capacity, check_capacity
-from orchestrator.scheduler.earlier_results import EarlierResults, is_known_to_fail, is_recorded, under_recorded_names
+from orchestrator.scheduler.earlier_results import EarlierResults, end_of, under_recorded_names
 from orchestrator.scheduler.pruning import is_pruned, is_stopped
-from orchestrator.scheduler.task import Task, folder_of, folder_of_replicate, is_settled
+from orchestrator.scheduler.task import Task, folder_of, folder_of_replicate
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.load import load_if_run
 from search_spaces.names import condition_name_of
@@ -178,12 +178,11 @@ def _status(task: Task, folder: ReplicateFolder, known: Replicate | None) -> Run
 
 
 def _state(task: Task, journal: JournalSummary, known: Replicate | None, step: int) -> State:
-    """How it stands to a run that starts now: complete, failed by a fault of its own, or left."""
-    if is_recorded(known, journal, task) or journal.is_complete(task.evaluations):
-        return "complete"
-    final = journal.final
-    if known and is_known_to_fail(known, final, task):
-        return "failed"
-    if final["state"] == "failed" and is_settled(final, task.work):
-        return "failed"
+    """How it stands to a run that starts now: complete, failed by a fault of its own, or left.
+
+    What a search has decided against counts as its journal has it: the search's own record says what is not started.
+    """
+    final = end_of(task, journal, None if known and known.state == "pruned" else known).final
+    if final:
+        return "complete" if final["state"] == "complete" else "failed"
     return "partly done" if step > 0 else "to do"

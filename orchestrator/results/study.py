@@ -181,7 +181,7 @@ class Study:
             states = Counter(replicate.state for replicate in self.of(name))
             means = (self.summary(name, metric) for metric in metrics)
             cells = [name, ", ".join(f"{number} {state}" for state, number in states.items())]
-            cells += [f"{mean.mean:.4g} ± {mean.std:.2g}" if mean else "" for mean in means]
+            cells += [f"{mean.mean:.4g}{f' ± {mean.std:.2g}' if mean.n > 1 else ''}" if mean else "" for mean in means]
             rows.append(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
         left = len(self.conditions) - MOST_SHOWN
         more = f"<p>{left:,} more conditions; <code>to_dataframe()</code> has all.</p>" if left > 0 else ""

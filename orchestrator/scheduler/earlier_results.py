@@ -135,25 +135,6 @@ class EarlierResults:
             "trains it here, from what is here."
         )
 
-    def end_of(self, task: Task, journal: JournalSummary) -> EarlierEnd:
-        """How a replicate, whose folder holds `journal`, ended under earlier drivers."""
-        known, final = self.by_key.get(task.work.key), journal.final
-        if known and known.state == "pruned":
-            return EarlierEnd({"state": "pruned", "error": known.error}, is_recorded=True)
-        is_in_store = is_recorded(known, journal, task)
-        if is_in_store or journal.is_complete(task.evaluations):
-            lacking = task.work.lacking({**(known.metrics if known else {}), **journal.metrics})
-            if not lacking:  # also where another evaluation, no longer wanted, had failed
-                return EarlierEnd({"state": "complete"}, is_in_store)
-            # The objectives are others by now, or no worker had looked at them.
-            version = journal.last_version or (known.code_version if known else task.work.code_version)
-            known, final = None, {"state": "failed", "error": lacking, "code_version": version}
-        if task.condition and task.condition.name in self.retry and final["state"] != "complete":
-            return EarlierEnd(None, is_tried_again=True)
-        if known and is_known_to_fail(known, final, task):
-            return EarlierEnd({"state": "failed", "error": known.error}, is_recorded=True)
-        return EarlierEnd(final if final["state"] == "failed" and is_settled(final, task.work) else None)
-
     def _check_name(self, task: Task) -> None:
         """Refuses a second setting or corpus under a name that has results already, of whatever seeds."""
         condition = task.condition
@@ -197,6 +178,30 @@ class EarlierResults:
         ]
         said = [f"{path} was {before.get(path, 'not there')}, now {now.get(path, 'not there')}" for path in paths]
         return "; ".join(said[:MOST_FILES]) if before else ""
+
+
+def end_of(task: Task, journal: JournalSummary, known: Replicate | None, retry: Collection[str] = ()) -> EarlierEnd:
+    """How a replicate, whose folder holds `journal`, ended under earlier drivers, who recorded it as `known`.
+
+    Args:
+        retry: as of `EarlierResults`.
+    """
+    final = journal.final
+    if known and known.state == "pruned":
+        return EarlierEnd({"state": "pruned", "error": known.error}, is_recorded=True)
+    is_in_store = is_recorded(known, journal, task)
+    if is_in_store or journal.is_complete(task.evaluations):
+        lacking = task.work.lacking({**(known.metrics if known else {}), **journal.metrics})
+        if not lacking:  # also where another evaluation, no longer wanted, had failed
+            return EarlierEnd({"state": "complete"}, is_in_store)
+        # The objectives are others by now, or no worker had looked at them.
+        version = journal.last_version or (known.code_version if known else task.work.code_version)
+        known, final = None, {"state": "failed", "error": lacking, "code_version": version}
+    if task.condition and task.condition.name in retry and final["state"] != "complete":
+        return EarlierEnd(None, is_tried_again=True)
+    if known and is_known_to_fail(known, final, task):
+        return EarlierEnd({"state": "failed", "error": known.error}, is_recorded=True)
+    return EarlierEnd(final if final["state"] == "failed" and is_settled(final, task.work) else None)
 
 
 def is_recorded(known: Replicate | None, journal: JournalSummary, task: Task) -> bool:

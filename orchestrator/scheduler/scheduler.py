@@ -15,7 +15,7 @@ from orchestrator.machine.shared_folder_check import ensure_mark
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.capacity import Capacity, check_capacity, fits, leaves_room
 from orchestrator.scheduler.conditions import Conditions, ConditionSource, WantedCondition
-from orchestrator.scheduler.earlier_results import EarlierResults
+from orchestrator.scheduler.earlier_results import EarlierResults, end_of
 from orchestrator.scheduler.progress import ProgressView
 from orchestrator.scheduler.recorder import Recorder
 from orchestrator.scheduler.stop_request import Outage, Stopping
@@ -131,7 +131,9 @@ class Scheduler:
         """Takes in a replicate as earlier drivers left it: complete, pruned, failed for good, or still to run."""
         self._earlier.check(task, journal)
         self.tasks.add(task)
-        final, is_recorded, is_tried_again = self._earlier.end_of(task, journal)
+        final, is_recorded, is_tried_again = end_of(
+            task, journal, self._earlier.by_key.get(task.work.key), self._earlier.retry
+        )
         task.summary = journal
         # What is complete is judged no more, but what an earlier driver has decided holds.
         is_judged = final is None or final["state"] == "pruned"

@@ -257,7 +257,7 @@ def test_names_in_a_notebook_are_text():
         [ponderay.Objective("loss"), ponderay.Objective("macs")],
     )
     shown = evil._repr_html_() + ponderay.pareto(evil)._repr_html_()
-    assert "<script" not in shown and "&lt;script&gt;" in shown
+    assert "<script" not in shown and "&lt;script&gt;" in shown and "nan" not in evil._repr_html_()
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from orchestrator.results.study import Replicate, Study
 from orchestrator.results.trials import Trials
 from orchestrator.results.validations import Validations
 from trainables.errors import InputError
+from trainables.item_errors import LARGEST
 
 NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 Record = TypeVar("Record")
@@ -58,8 +59,15 @@ def read_study(content: bytes) -> Study:
                 f"{curve.metric!r} of {curve.condition!r}, seed {curve.seed}, is otherwise."
             )
     items = validated(ItemErrors, parsed.get("items", {}), "study.json")
+    for test_set in items.test_sets:
+        lengths = [item.length for item in test_set]
+        if not all(0 <= length <= LARGEST for length in lengths) or not sum(lengths):
+            raise InputError(
+                f"study.json must have lengths of items from 0 to {LARGEST:g}, and not all 0, but has others."
+            )
     for one in items.errors:
-        if not 0 <= one.test_set < len(items.test_sets) or len(one.errors) != len(items.test_sets[one.test_set]):
+        is_of_set = 0 <= one.test_set < len(items.test_sets) and len(one.errors) == len(items.test_sets[one.test_set])
+        if not is_of_set or not all(abs(error) <= LARGEST for error in one.errors):
             raise InputError(
                 "study.json must have an error of each item of a test set, but those of "
                 f"{one.metric!r} of {one.condition!r}, seed {one.seed}, are others."

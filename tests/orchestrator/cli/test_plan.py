@@ -326,6 +326,16 @@ def test_what_failed_with_its_prerequisite_is_left_as_run_sees_it(workplace, err
     assert _state(task, JournalSummary(), known, 0) == state
 
 
+def test_what_lacks_an_objective_of_now_fails_as_run_sees_it(workplace):
+    sweep = tiny({"a": {}})
+    task = TaskFactory(sweep, read_settings(), 0).replicate(sweep.conditions[0], 1, {})
+    metrics = dict.fromkeys(task.work.objectives, 1.0)
+    known = Replicate("k", "a", 1, "complete", metrics, evaluations=task.evaluations, code_version="1")
+    assert _state(task, JournalSummary(), known, 0) == "complete"
+    lacks = replace(known, metrics={}, code_version=task.work.code_version)
+    assert _state(task, JournalSummary(), lacks, 0) == "failed"
+
+
 @pytest.mark.parametrize(
     ("number", "value", "text"),
     [

@@ -73,6 +73,21 @@ def test_no_digit_is_lost_and_what_is_no_number_in_json_is_text():
     assert found.duration_s == math.inf and found.error == "\ud800 \x00" and found.condition == "<a>"
 
 
+@pytest.mark.parametrize(
+    ("lengths", "errors"),
+    [([0.0, 0.0], [1, 2]), ([-1.0, 2.0], [1, 2]), (["NaN", 1.0], [1, 2]), ([1.0, 1.0], [1, 1e300])],
+)
+def test_made_up_errors_by_item_are_refused(lengths, errors):
+    """Such lengths and errors come to no rate that could be computed."""
+    items = {"test_sets": [[[name, "g", length] for name, length in zip("ab", lengths, strict=True)]]}
+    items["errors"] = [{"condition": "a", "seed": 1, "metric": "per@t", "test_set": 0, "errors": errors}]
+    content = {"sweep": "s", "replicates": [], "items": items}
+    with pytest.raises(InputError, match=r"^study\.json must have (lengths of items from 0|an error of each item)"):
+        read_study(json.dumps(content).encode())
+    items["test_sets"], items["errors"][0]["errors"] = [[["a", "g", 0.0], ["b", "g", 1.0]]], [1, 2]
+    assert read_study(json.dumps(content).encode()).items.errors[0].errors == (1, 2)
+
+
 def test_equal_content_gives_equal_bytes_and_other_content_does_not(tmp_path, answers):
     first, second = write(tmp_path, answers, name="1.zip"), write(tmp_path, answers, name="2.zip")
     assert first.read_bytes() == second.read_bytes()
