@@ -3,15 +3,13 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.environment.settings import Settings, read_settings
-from orchestrator.machine.durable_files import new_file, replace_durably
+from orchestrator.machine.durable_files import write_durably
 from orchestrator.results.audit import Audited
 from orchestrator.results.study import Study
-from search_spaces.names import path_part
 from trainables.errors import InputError
 
 
@@ -21,7 +19,7 @@ def recorded_audit(sweep: str, settings: Settings) -> tuple[Audited, ...]:
     Raises:
         InputError: if the file is damaged.
     """
-    file = _file(sweep, settings)
+    file = settings.audit(sweep)
     if not file.is_file():
         return ()
     try:
@@ -39,13 +37,6 @@ def record_audit(sweep: str, found: Sequence[Audited], settings: Settings) -> No
     """Keeps what was found now, and of earlier audits what was not tested again."""
     tested = {(one.condition, one.evaluation) for one in found}
     earlier = [one for one in recorded_audit(sweep, settings) if (one.condition, one.evaluation) not in tested]
-    file = _file(sweep, settings)
+    file = settings.audit(sweep)
     file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_name(f"{file.name}.partial")
-    with new_file(partial) as opened:
-        opened.write((json.dumps([asdict(one) for one in (*earlier, *found)], indent=1) + "\n").encode())
-    replace_durably(partial, file)
-
-
-def _file(sweep: str, settings: Settings) -> Path:
-    return settings.runs / "audits" / f"{path_part(sweep)}.json"
+    write_durably(file, (json.dumps([asdict(one) for one in (*earlier, *found)], indent=1) + "\n").encode())

@@ -142,6 +142,10 @@ class Settings:
         """Where a sweep's page and tables are written."""
         return self.runs / "reports" / path_part(sweep)
 
+    def audit(self, sweep: str) -> Path:
+        """What audits of a sweep have found."""
+        return self.runs / "audits" / f"{path_part(sweep)}.json"
+
     def shared(self, folder: Path) -> str:
         """URL at which `folder`, one below `runs`, is kept for all machines; empty where it is kept in `runs`."""
         return f"{self.storage.rstrip('/')}/{folder.relative_to(self.runs).as_posix()}" if self.storage else ""
@@ -153,7 +157,7 @@ class Settings:
 
     @property
     def figures(self) -> Path:
-        """Tables and figures for people."""
+        """Fronts, curves and analyses, as they were drawn last."""
         return self.runs / "figures"
 
 

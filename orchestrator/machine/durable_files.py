@@ -79,6 +79,14 @@ def replace_durably(partial: Path, path: Path) -> None:
     sync(path.parent)
 
 
+def write_durably(path: Path, content: bytes) -> None:
+    """Writes a file, whole or as it was before, in a folder that is there."""
+    partial = path.with_name(f"{path.name}.partial")
+    with new_file(partial) as file:
+        file.write(content)
+    replace_durably(partial, path)
+
+
 def create_atomically(file: Path, text: str, mode: int) -> None:
     """Writes a file, whole or not there, and never over one that another process makes meanwhile.
 

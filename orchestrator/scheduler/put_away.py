@@ -31,13 +31,14 @@ from orchestrator.journal.study_file import (
     part_of,
     read_study_file,
 )
-from orchestrator.machine.durable_files import check_is_no_link, make_folder, new_file, replace_durably
+from orchestrator.machine.durable_files import check_is_no_link, make_folder, replace_durably, write_durably
 from orchestrator.machine.process_lock import Lease as FileLock
 from orchestrator.results.study import Replicate
+from orchestrator.tracking.availability import is_unavailable
 from orchestrator.tracking.lease import LeaseKeeper, Leases, ServerLeases
 from orchestrator.tracking.lease_holder import FolderLeases
 from orchestrator.tracking.load import load_if_run, load_study, open_tracking
-from orchestrator.tracking.store import reason_of, store_kind
+from orchestrator.tracking.store import has_store, reason_of, store_kind
 from orchestrator.tracking.study_copy import COPY, CURVE_COPY, bring_from_bucket
 from search_spaces.names import check_sweep_name, path_part
 from trainables.errors import InputError
@@ -169,7 +170,8 @@ class _Held:
             if searches:
                 entries.append((SEARCHES, json.dumps(searches).encode()))
             keys = dict.fromkeys(one.key for one in replicates)  # equal draws of a search share a folder
-            files = (pair for key in keys for pair in self._files(key, Path(scratch), with_checkpoints))
+            every = list(self.shared.sizes()) if self.shared else []
+            files = (pair for key in keys for pair in self._files(key, every, Path(scratch), with_checkpoints))
             write_archive(file, about, (pair for part in (entries, files) for pair in part))
         return file
 
@@ -182,8 +184,9 @@ class _Held:
             check_is_no_link(self.folder / key)
             shutil.rmtree(self.folder / key, ignore_errors=True)
         if self.shared:
+            own = (COPY, CURVE_COPY) if left else (COPY, CURVE_COPY, FIRST_NAME)  # the next driver puts new copies
             for file in self.shared.sizes():
-                if file.partition("/")[0] in keys or file in (COPY, CURVE_COPY):  # the next driver puts new copies
+                if file.partition("/")[0] in keys or file in own:
                     self.shared.remove(file)
         if self.tracking:
             from orchestrator.tracking.bin import put_away
@@ -191,10 +194,10 @@ class _Held:
             put_away(self.tracking, self.name, gone, left, self.token)
         if not left:
             self._delete_searches()
-            for file in (CURVE_FILE, FIRST_NAME, STUDY_FILE):
-                (self.folder / file).unlink(missing_ok=True)
+            for path in (CURVE_FILE, FIRST_NAME, self.settings.audit(self.name), STUDY_FILE):
+                (self.folder / path).unlink(missing_ok=True)  # the audit's is absolute
             return
-        _replace(self.folder / CURVE_FILE, split_curves(self._curves(), names)[1])
+        write_durably(self.folder / CURVE_FILE, split_curves(self._curves(), names)[1])
         kept = {name_of(one) for one in left}
         StudyFile(self.folder, self.token, self.token, lambda content: part_of(content, kept, is_all=True)).close()
 
@@ -230,7 +233,7 @@ class _Held:
 
             load_searches(json.loads(searches), self.settings)
         curves, _ = split_curves(opened.read(CURVE_FILE), archived.replicates.keys())
-        _replace(self.folder / CURVE_FILE, self._curves() + curves)
+        write_durably(self.folder / CURVE_FILE, self._curves() + curves)
         StudyFile(self.folder, self.token, self.token, lambda _: merged).close()
 
     def move(self, new: str, token: str) -> None:
@@ -259,14 +262,18 @@ class _Held:
             from orchestrator.tracking.bin import rename as rename_runs
 
             rename_runs(self.tracking, self.name, new)
+        if (audit := self.settings.audit(self.name)).is_file():
+            audit.replace(self.settings.audit(new))
         (self.folder / FIRST_NAME).unlink(missing_ok=True)
         (self.folder / STUDY_FILE).replace(target / STUDY_FILE)
         StudyFile(target, self.token, token, lambda content: _named(content, new)).close()
 
-    def _files(self, key: str, scratch: Path, with_checkpoints: bool) -> Iterator[tuple[str, bytes | Path]]:
+    def _files(
+        self, key: str, in_bucket: Sequence[str], scratch: Path, with_checkpoints: bool
+    ) -> Iterator[tuple[str, bytes | Path]]:
         """The files of a replicate's folder by their names in an archive; those of a bucket are fetched one by one."""
         if self.shared:
-            names = [name.partition("/")[2] for name in self.shared.sizes() if name.startswith(f"{key}/")]
+            names = [name.partition("/")[2] for name in in_bucket if name.startswith(f"{key}/")]
         else:
             places = [*(self.folder / key).glob("*"), *(self.folder / key / ARTIFACTS).glob("*")]
             files = (path for path in places if path.is_file() and not path.is_symlink())
@@ -301,7 +308,7 @@ class _Held:
     def _write_first_name(self, name: str, first: str) -> None:
         folder = self.settings.replicates(name)
         make_folder(folder)
-        _replace(folder / FIRST_NAME, first.encode())
+        write_durably(folder / FIRST_NAME, first.encode())
         if url := self.settings.shared(folder):
             SharedFolder(url).write(FIRST_NAME, first.encode())
 
@@ -313,23 +320,17 @@ class _Held:
 
     def _searches(self) -> list[dict[str, Any]]:
         """Empty, too, where Optuna's database is away: a study is no search then, or can be drawn again."""
-        if not self._is_search():
+        if not has_store(self.settings.search_store):  # which takes seconds to open
             return []
         from orchestrator.scheduler.search_store import dump_searches
 
         return dump_searches(self.name, self.settings)
 
     def _delete_searches(self) -> None:
-        if self._is_search():
+        if has_store(self.settings.search_store):
             from orchestrator.scheduler.search_store import delete_searches
 
             delete_searches(self.name, self.settings)
-
-    def _is_search(self) -> bool:
-        """Whether Optuna's database, which takes seconds to open, may know of the sweep."""
-        from orchestrator.tracking.store import has_store
-
-        return has_store(self.settings.search_store)
 
 
 @contextlib.contextmanager
@@ -376,8 +377,6 @@ def _held(name: str, settings: Settings, is_there: bool = True) -> Iterator[_Hel
             if not keeper.holds_all():
                 raise RefusedError(f"Another process has taken {name}; `ponderay status {name}` shows it.")
     except Exception as error:
-        from orchestrator.tracking.availability import is_unavailable
-
         if not is_unavailable(error):
             raise
         reason = reason_of(error, settings.tracking_uri)
@@ -391,10 +390,3 @@ def _passed_over(_: str) -> None:
 def _named(content: StudyContent, name: str) -> StudyContent:
     declaration = json.loads(content.sweep.get("declaration", "{}")) | {"name": name}
     return replace(content, sweep={**content.sweep, "name": name, "declaration": json.dumps(declaration)})
-
-
-def _replace(path: Path, content: bytes) -> None:
-    partial = path.with_name(f"{path.name}.partial")
-    with new_file(partial) as file:
-        file.write(content)
-    replace_durably(partial, path)

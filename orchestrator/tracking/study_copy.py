@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.journal.bucket import SharedFolder
 from orchestrator.journal.curve_file import CURVE_FILE
 from orchestrator.journal.study_file import STUDY_FILE, StudyContent, parse_study
-from orchestrator.machine.durable_files import make_folder, new_file, replace_durably
+from orchestrator.machine.durable_files import make_folder, write_durably
 from orchestrator.tracking import names
 from orchestrator.tracking.pages import SWEEP_RUNS
 from trainables.errors import InputError
@@ -168,10 +168,7 @@ def bring_from_bucket(url: str, folder: Path) -> None:
         make_folder(folder)
         for copy, name in ((CURVE_COPY, CURVE_FILE), (COPY, STUDY_FILE)):
             if packed := shared.read(copy):
-                content = gzip.decompress(packed)
-                with new_file(folder / f"{name}.partial") as file:
-                    file.write(content)
-                replace_durably(folder / f"{name}.partial", folder / name)
+                write_durably(folder / name, gzip.decompress(packed))
 
 
 def read_copy(runs: "MlflowRuns", holder: "Holder | None") -> StudyContent | None:
