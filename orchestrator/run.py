@@ -23,6 +23,7 @@ from orchestrator.console.errors import RefusedError
 from orchestrator.console.printing import err
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.bucket import UnavailableError
+from orchestrator.journal.study_file import StudyFile, read_study_file
 from orchestrator.results.outcome import Outcome
 from orchestrator.scheduler.capacity import Capacity
 from orchestrator.scheduler.earlier_results import (
@@ -34,8 +35,12 @@ from orchestrator.scheduler.earlier_results import (
 from orchestrator.scheduler.progress import ProgressView
 from orchestrator.scheduler.stop_request import StoppedError, Stopping, stop_on_sigterm
 from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.tracking.availability import is_unavailable
 from orchestrator.tracking.damage import is_damage
+from orchestrator.tracking.lease import LeaseKeeper, Leases, ServerLeases, StoreLease
+from orchestrator.tracking.lease_holder import EXPIRES_S, MIRRORED, FolderLeases, Holder
 from orchestrator.tracking.store import has_store, reason_of, store_kind, store_mark, unusable
+from orchestrator.tracking.write_queue import WriteQueue
 from search_spaces.redaction import redacted_text, redacted_uri
 from search_spaces.sweep import Sweep
 from trainables.errors import InputError
@@ -43,12 +48,9 @@ from trainables.errors import InputError
 if TYPE_CHECKING:
     from orchestrator.cluster.cluster_watch import ClusterWatch
     from orchestrator.journal.lines import Record
-    from orchestrator.journal.study_file import StudyFile
     from orchestrator.scheduler.scheduler import Scheduler
     from orchestrator.scheduler.task import Task
     from orchestrator.tracking.client import Tracking
-    from orchestrator.tracking.lease import LeaseKeeper, Leases, StoreLease
-    from orchestrator.tracking.lease_holder import Holder
     from orchestrator.worker.template import Template
 
 WRITE_AT_END_S: Final = 600.0
@@ -223,11 +225,6 @@ def _leased(factory: TaskFactory, console: Console) -> "Iterator[_Driver]":
         InputError: if the store cannot be used.
         RefusedError: if another driver has the lease.
     """
-    from orchestrator.journal.study_file import StudyFile, read_study_file
-    from orchestrator.tracking.lease import LeaseKeeper, ServerLeases
-    from orchestrator.tracking.lease_holder import FolderLeases
-    from orchestrator.tracking.study_copy import bring_from_bucket
-
     settings, stopping, name = factory.settings, Stopping(), factory.sweep.name
     is_local, is_new = store_kind(settings.tracking_uri) == "sqlite", not has_store(settings.tracking_uri)
     say = partial(console.print, markup=False, soft_wrap=True)  # what a store says of another driver is no markup
@@ -242,6 +239,8 @@ def _leased(factory: TaskFactory, console: Console) -> "Iterator[_Driver]":
             opened = stack.enter_context(ThreadPoolExecutor(1)).submit(opened).result
         replicates, previous = settings.replicates(name), lease.previous
         if url := settings.shared(replicates):
+            from orchestrator.tracking.study_copy import bring_from_bucket  # loads numpy
+
             bring_from_bucket(url, replicates)
         if is_local and not (previous or is_new) and read_study_file(replicates):  # an earlier version's
             last = _older_holder(name, opened(), say)  # before the file is touched, which would depose its driver
@@ -250,13 +249,17 @@ def _leased(factory: TaskFactory, console: Console) -> "Iterator[_Driver]":
         file = StudyFile(replicates, previous, lease.token)
         stack.callback(file.close)
         with ProgressView(console, name) as view:
-            yield _Driver(factory, opened, is_new, keeper, lease, file, view, stopping)
+            driver = _Driver(factory, opened, is_new, keeper, lease, file, view, stopping)
+            yield driver
+        # After the last that is written into the store.
+        if is_local and stopping.may_write and not driver.num_unwritten:
+            with contextlib.suppress(Exception):  # without the note the next start asks MLflow
+                if (number := opened().num_finished(name)) is not None:
+                    lease.note(MIRRORED, f"{store_mark(settings.tracking_uri)} {number}")
 
 
-def _take(name: str, lease: "StoreLease", tell: Callable[[str], None]) -> None:
+def _take(name: str, lease: StoreLease, tell: Callable[[str], None]) -> None:
     """Takes the sweep's lease, or raises RefusedError where another driver has it and is alive."""
-    from orchestrator.tracking.lease_holder import EXPIRES_S
-
     if lease.acquire():
         return
     until = time.strftime("%H:%M:%S", time.localtime(time.time() + EXPIRES_S))
@@ -265,14 +268,12 @@ def _take(name: str, lease: "StoreLease", tell: Callable[[str], None]) -> None:
         raise RefusedError(f"{name} is already run by {lease.holder()}; wait for it or stop it.")
 
 
-def _older_holder(name: str, tracking: "Tracking", tell: Callable[[str], None]) -> "Holder | None":
+def _older_holder(name: str, tracking: "Tracking", tell: Callable[[str], None]) -> Holder | None:
     """Who had the sweep's lease in the store, where earlier versions kept it; None where nobody had.
 
     Raises:
         RefusedError: if a driver of an earlier version has it still.
     """
-    from orchestrator.tracking.lease import StoreLease
-
     holder = tracking.read_holder(name)
     if holder and not holder.is_gone:
         older = StoreLease(tracking, f"sweep {name}")
@@ -294,9 +295,9 @@ class _Driver:
     factory: TaskFactory
     opened: Callable[[], "Tracking"]
     is_new: bool
-    keeper: "LeaseKeeper"
-    lease: "StoreLease"
-    file: "StudyFile"
+    keeper: LeaseKeeper
+    lease: StoreLease
+    file: StudyFile
     view: ProgressView
     stopping: Stopping
     num_unwritten: int = 0
@@ -310,9 +311,7 @@ class _Driver:
         from orchestrator.scheduler.recorder import Recorder
         from orchestrator.scheduler.scheduler import Scheduler
         from orchestrator.scheduler.study_notes import StudyNotes
-        from orchestrator.tracking.lease_holder import MIRRORED
         from orchestrator.tracking.study_copy import StudyCopy, store_in_bucket, store_on_server
-        from orchestrator.tracking.write_queue import WriteQueue
 
         settings, view, now = self.factory.settings, self.view, capacity()
         most = now.most or now
@@ -369,11 +368,6 @@ class _Driver:
                     of_bucket.drain(WRITE_AT_STOP_S if self.stopping.may_write else 0.0)
             finally:
                 of_bucket.close()
-            if is_local and self.stopping.may_write and not self.num_unwritten:
-                with contextlib.suppress(Exception):  # without the note the next start asks MLflow
-                    number = self.opened().num_finished(name)
-                    if number is not None:
-                        self.lease.note(MIRRORED, f"{store_mark(settings.tracking_uri)} {number}")
 
     def outcome(self, scheduler: "Scheduler") -> Outcome:
         """What the sweep has come to, once its scheduler's block has ended."""
@@ -388,8 +382,6 @@ def _must_answer(uri: str) -> Iterator[None]:
     except RefusedError:  # said by a store that answers, and without MLflow
         raise
     except Exception as error:
-        from orchestrator.tracking.availability import is_unavailable
-
         if is_damage(error):
             raise InputError(unusable(uri, error)) from None
         if not is_unavailable(error):

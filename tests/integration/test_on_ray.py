@@ -20,6 +20,7 @@ from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.run import run
 from orchestrator.scheduler.stop_request import StoppedError
+from orchestrator.tracking import load
 from orchestrator.tracking.client import Tracking
 from search_spaces.distributions import Real
 from search_spaces.halving import Halving
@@ -51,6 +52,9 @@ def test_a_replicate_has_the_digits_of_a_run_without_ray_and_as_many_threads_as_
     )
     sweep = tiny(conditions, seeds=(1,))
     outcome = run_with_ray(sweep)
+    with monkeypatch.context() as patched:  # the note that spares the next start MLflow is as new as the front
+        patched.setattr(load, "_asked", lambda *_: pytest.fail("MLflow was asked"))
+        assert load.num_mirrored("tiny.sweep", read_settings()) == 2
     alone = run_quietly(tiny(conditions, seeds=(1,), name="tiny.alone"))
     assert by_condition(outcome) == by_condition(alone)
     assert {r.state for r in outcome.replicates} == {"complete"}
