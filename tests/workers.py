@@ -3,12 +3,20 @@
 Marks of groups would say the same, but pytest 9.2 has no `_nodeid`, by which pytest-xdist 3.8 passes them on.
 """
 
+import functools
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
+
+MEMORY: Final = Path("/dev/shm")
+LEAST_FREE_BYTES: Final = 4 << 30  # a run of the quick tests leaves .8 GB
+IN_MEMORY: Final = "PONDERAY_TESTS_IN"  # by which workers know the folder
 
 MOST_WORKERS: Final = 4  # of some 2 GB each
 SHARED_RAYS: Final = tuple(
@@ -51,6 +59,22 @@ LONGEST: Final = (
     frozenset({"tests/search_spaces/test_asr_controls.py", "tests/trainables/act/test_train.py"}),
 )
 """Files that begin first, in this order, for one that begins last would keep a single worker busy."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Folders of quick tests lie in memory: a disk takes milliseconds for each of their many thousand syncs.
+
+    What a loss of power leaves is tested by recorded operations, on no disk. Slow tests, and what `--basetemp`
+    places, stay on the disk.
+    """
+    if IN_MEMORY not in os.environ and "not slow" in config.option.markexpr and not config.option.basetemp:
+        has_room = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > LEAST_FREE_BYTES
+        if has_room and os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") > LEAST_FREE_BYTES:
+            place = os.environ[IN_MEMORY] = tempfile.mkdtemp(prefix="ponderay-tests-", dir=MEMORY)
+            Path(place).chmod(0o711)  # PostgreSQL's user passes through
+            config.add_cleanup(functools.partial(shutil.rmtree, place, ignore_errors=True))
+    tempfile.tempdir = os.environ.get(IN_MEMORY)
 
 
 @pytest.fixture(scope="session")

@@ -92,7 +92,6 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     chosen = parser.parse_args()
     started_s = time.monotonic()
-    tempfile.tempdir = str(MEMORY) if MEMORY.is_dir() else None
     for number, made in enumerate((Run, StoredRun)):  # what a process loads once
         with tempfile.TemporaryDirectory() as folder:
             made(Path(folder), f"warm{number}").to_its_end()
@@ -115,4 +114,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    # What a killed process leaves goes with the folder.
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as tempfile.tempdir:
+        main()
