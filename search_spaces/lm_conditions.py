@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any, Final
 
-from search_spaces.lm_sizes import ENSEMBLE, EQ44, MC_DROPOUT, SURPRISAL, WEIGHT_DECAY, Scale, base
+from search_spaces.lm_sizes import ENSEMBLE, EQ44, MC_DROPOUT, SURPRISAL, WEIGHT_DECAY, base
 from search_spaces.size import Size, sized_name
 from search_spaces.sweep import Condition, Objective, Prerequisite, Sweep
-from trainables.lm.config import McDropout, Recoder, Variational
+from trainables.lm.config import LmConfig, McDropout, Recoder, Variational
 
 CLAIMS: Final = str(Path(__file__).with_name("published") / "lm.toml")
 OBJECTIVES: Final = (Objective("perplexity"), Objective("macs_per_token"))
@@ -27,17 +27,22 @@ def lm_sweep(
     description: str,
     conditions: tuple[Condition, ...],
     size: Size,
-    scale: Scale = "thesis",
+    config: LmConfig | None = None,
     seeds: tuple[int, ...] = (1, 2, 3, 4, 5),
     prerequisites: tuple[Prerequisite, ...] = (),
+    claims: str = CLAIMS,
 ) -> Sweep:
-    """Perplexity against cost, beside the model without a recoder."""
+    """Perplexity against cost, beside the model without a recoder.
+
+    Args:
+        config: that of all conditions; default: the thesis's.
+    """
     return Sweep(
         name=sized_name(f"lm.{name}", size),
         description=description,
         trainable="trainables.lm.train",
-        claims=CLAIMS,
-        base=base(scale, size),
+        claims=claims,
+        base=config or base("thesis", size),
         conditions=conditions,
         objectives=OBJECTIVES,
         seeds=(1,) if size == "smoke" else seeds,

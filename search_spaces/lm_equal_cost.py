@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from search_spaces.lm_conditions import OBJECTIVES
+from search_spaces.lm_conditions import lm_sweep
 from search_spaces.lm_sizes import SURPRISAL, brief
-from search_spaces.size import Size, sized_name
+from search_spaces.size import Size
 from search_spaces.sweep import Condition, Sweep
 from trainables.lm.adaptation_config import Cache, DynamicEvaluation
 from trainables.lm.config import AdaptedEvaluation, Evaluation, LmConfig
@@ -70,17 +70,8 @@ def equal_cost(size: Size = "full") -> Sweep:
         Condition("wide,testing,surprisal", {**wide, "recoder": SURPRISAL}, computed_from=COSTS),
         Condition("wide,training", widened(config, training_macs_per_token), computed_from=COSTS),
     )
-    return Sweep(
-        name=sized_name("lm.equal_cost", size),
-        description="Surprisal against wider models, dynamic evaluation and a cache at equal cost, and on top.",
-        trainable="trainables.lm.train",
-        claims=CLAIMS,
-        base=config,
-        conditions=conditions,
-        objectives=OBJECTIVES,
-        seeds=(1,) if size == "smoke" else (1, 2, 3, 4, 5),
-        reference="baseline",
-    )
+    about = "Surprisal against wider models, dynamic evaluation and a cache at equal cost, and on top."
+    return lm_sweep("equal_cost", about, conditions, size, config, claims=CLAIMS)
 
 
 def widened(config: LmConfig, macs: Macs) -> Mapping[str, Any]:

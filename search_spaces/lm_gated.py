@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-from search_spaces.lm_conditions import BASELINE, OBJECTIVES
+from search_spaces.lm_conditions import BASELINE, lm_sweep
 from search_spaces.lm_sizes import SURPRISAL, Scale, base, brief
-from search_spaces.size import Size, sized_name
+from search_spaces.size import Size
 from search_spaces.sweep import Condition, Sweep, SweepFunction
-from trainables.lm.config import Evaluation, LmConfig
+from trainables.lm.config import Evaluation
 from trainables.lm.gate_config import Chance, EntropyThreshold, Gate, Threshold
 from trainables.lm.step_config import FixedByLayer
 
@@ -45,6 +45,9 @@ LAYERS: Final[Mapping[str, FixedByLayer]] = {
 """What is recoded alone, and what has a smaller step than the rest; layer 1 is the lower one of two."""
 
 
+SMALL: Final = " A small model on a part of WikiText-2."
+
+
 def gated(scale: Scale, size: Size = "full") -> Sweep:
     """Which tokens to recode: perplexity against cost over thresholds of surprisal, of entropy, and at random.
 
@@ -61,8 +64,8 @@ def gated(scale: Scale, size: Size = "full") -> Sweep:
         Condition(name, {"recoder": SURPRISAL.model_copy(update={"gate": gate})}) for name, gate in TRAINED.items()
     ]
     about = "Surprisal recoding of some tokens: by surprisal, by entropy, at random; against cost."
-    config = brief(size) if scale == "laptop" else base(scale, size)
-    return _sweep("gated", scale, about, (BASELINE, always, *trained), size, config)
+    name, more, config = ("gated_laptop", SMALL, brief(size)) if scale == "laptop" else ("gated", "", None)
+    return lm_sweep(name, about + more, (BASELINE, always, *trained), size, config, claims="")
 
 
 def layers(scale: Scale, size: Size = "full") -> Sweep:
@@ -73,23 +76,8 @@ def layers(scale: Scale, size: Size = "full") -> Sweep:
     ]
     about = "Section 7.1: surprisal recoding of some layers or activations, or with steps of their own."
     whole = Condition("all", {"recoder": SURPRISAL})
-    return _sweep("layers", scale, about, (BASELINE, whole, *conditions), size, base(scale, size))
-
-
-def _sweep(
-    name: str, scale: Scale, about: str, conditions: tuple[Condition, ...], size: Size, config: LmConfig
-) -> Sweep:
-    whole = f"lm.{name}" + ("_laptop" if scale == "laptop" else "")
-    return Sweep(
-        name=sized_name(whole, size),
-        description=about + (" A small model on a part of WikiText-2." if scale == "laptop" else ""),
-        trainable="trainables.lm.train",
-        base=config,
-        conditions=conditions,
-        objectives=OBJECTIVES,
-        seeds=(1,) if size == "smoke" else (1, 2, 3, 4, 5),
-        reference="baseline",
-    )
+    name, more = ("layers_laptop", SMALL) if scale == "laptop" else ("layers", "")
+    return lm_sweep(name, about + more, (BASELINE, whole, *conditions), size, base(scale, size), claims="")
 
 
 SWEEPS: Final[Mapping[str, SweepFunction]] = {

@@ -1,7 +1,6 @@
 """Sweeps of recoding language models at a laptop's size: 500,000 words of WikiText-2, a small model."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from search_spaces.distributions import Distribution, Integer, Real
@@ -18,7 +17,9 @@ from trainables.lm.step_config import PredictedStep
 def laptop(size: Size = "full") -> Sweep:
     """Surprisal, corrected and as in the thesis, at two step sizes, on 500,000 words of WikiText-2."""
     about = "Surprisal (nll, eq44) at two step sizes on a part of WikiText-2; a small model."
-    return lm_sweep("laptop", about, (BASELINE, *_conditions(_surprisals())), size, scale="laptop", seeds=(1, 2, 3))
+    return lm_sweep(
+        "laptop", about, (BASELINE, *_conditions(_surprisals())), size, base("laptop", size), seeds=(1, 2, 3)
+    )
 
 
 def signals_laptop(size: Size = "full") -> Sweep:
@@ -42,8 +43,7 @@ def signals_laptop(size: Size = "full") -> Sweep:
     about = "Surprisal at two steps and predicted, MC dropout, ensembles, on a part of WikiText-2; a small model."
     decayed = Condition("weight_decay", {"recoder": None, "training.weight_decay": WEIGHT_DECAY})
     start = Condition("decoder_start", {"recoder": None, "decoder_std": PRIOR_STD})
-    sweep = lm_sweep("signals_laptop", about, (BASELINE, decayed, start, *_conditions(recoders)), size, scale="laptop")
-    return replace(sweep, base=brief(size))
+    return lm_sweep("signals_laptop", about, (BASELINE, decayed, start, *_conditions(recoders)), size, brief(size))
 
 
 def converged(size: Size = "full") -> Sweep:
@@ -64,7 +64,7 @@ def converged(size: Size = "full") -> Sweep:
         Condition("wide,testing", wide, computed_from=COSTS),
     )
     about = "Surprisal (nll, eq44), a control and a wider model, until validation is not better; part of WikiText-2."
-    return replace(lm_sweep("converged", about, conditions, size, scale="laptop"), base=config)
+    return lm_sweep("converged", about, conditions, size, config)
 
 
 def search_pareto_laptop(size: Size = "full") -> Sweep:
