@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.pareto.front import non_dominated
+from orchestrator.pareto.front import is_minimal, signs
 from orchestrator.scheduler.pruning import decision_on, is_pruned
 from search_spaces.sweep import Objective
 
@@ -64,7 +64,7 @@ def search(random: np.random.Generator, noise: float, num_seeds: int, num_settin
 
 
 def _front(errors: Floats, cost: Floats) -> NDArray[np.bool_]:
-    return np.array(non_dominated(np.stack([errors, cost], axis=1).tolist(), OBJECTIVES))
+    return is_minimal(np.stack([errors, cost], axis=1) * signs(OBJECTIVES))
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from search_spaces import asr_converged, asr_laptop
 from search_spaces.asr_conditions import (
     ALWAYS,
     AUTOREGRESSIVE,
+    LEARNED,
     VALIDATED,
     equal_cost,
     random_routing,
@@ -50,9 +51,7 @@ def _table2(name: str, task: Task, size: Size) -> Sweep:
     conditions = (
         Condition("surprisal"),
         *random_routing(config),
-        Condition("learned", {"controller": Learned()}),
-        Condition("learned_paper", {"controller": Learned(penalty="paper", weight=1e-3)}),
-        Condition("learned_released", {"controller": Learned(gate_input="pre_net", penalty="released", weight=1e-3)}),
+        *LEARNED,
         *ALWAYS,
     )
     about = f"Table 2 on {task.title}: surprisal, random, learned and fixed routing."

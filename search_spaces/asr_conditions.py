@@ -9,7 +9,7 @@ from search_spaces.resources import Resources
 from search_spaces.settings import with_all
 from search_spaces.size import Size, sized_name
 from search_spaces.sweep import Condition, Objective, Prerequisite, Sweep
-from trainables.asr.config import AlwaysBig, AlwaysSmall, AsrConfig, Evaluation, Random, Surprisal
+from trainables.asr.config import AlwaysBig, AlwaysSmall, AsrConfig, Evaluation, Learned, Random, Surprisal
 from trainables.asr.macs import plain_width, width_of_big
 
 AUTOREGRESSIVE = Prerequisite("ar", "trainables.asr.pretrain", "pretraining", Resources(num_workers="all"))
@@ -25,6 +25,12 @@ ALWAYS = (
     Condition("always_small", {"controller": AlwaysSmall()}),
     Condition("always_big", {"controller": AlwaysBig()}),
 )
+LEARNED = (
+    Condition("learned", {"controller": Learned()}),
+    Condition("learned_paper", {"controller": Learned(penalty="paper", weight=1e-3)}),
+    Condition("learned_released", {"controller": Learned(gate_input="pre_net", penalty="released", weight=1e-3)}),
+)
+"""The learned controller with each penalty: ours, that of the paper, and that of its released code."""
 COSTS: Final = (
     "inputs",
     "controller.mu",

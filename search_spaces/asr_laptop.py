@@ -11,6 +11,7 @@ from search_spaces.asr_conditions import (
     ALWAYS,
     AUTOREGRESSIVE,
     AUTOREGRESSIVE_OF_EACH_SEED,
+    LEARNED,
     NUM_LABELS,
     VALIDATED,
     equal_cost,
@@ -170,15 +171,10 @@ def _all_controllers(name: str, size: Size, about: str, config: AsrConfig) -> Sw
         ),
         Condition("random", {"controller": random, "evaluations": (Evaluation(), with_surprisal)}),
     )
-    learned = (
-        Condition("learned", {"controller": Learned()}),
-        Condition("learned_paper", {"controller": Learned(penalty="paper", weight=1e-3)}),
-        Condition("learned_released", {"controller": Learned(gate_input="pre_net", penalty="released", weight=1e-3)}),
-    )
     rivals = (plain(config, controller, NUM_LABELS) for controller in routed)
     less = LibriSpeech(num_train_utterances=20 if size == "smoke" else HALF_AN_HOUR)
     corpus = [Condition(f"{c.kind},ar=half_an_hour", {"controller": c, "ar.data": less}) for c in (surprisal, random)]
-    conditions = (*routed, *ALWAYS, *rivals, *learned, *corpus)
+    conditions = (*routed, *ALWAYS, *rivals, *LEARNED, *corpus)
     return replace(speech_sweep(name, size, about, config, conditions, "random"), claims=CLAIMS)
 
 

@@ -99,12 +99,7 @@ def report(
     parts = [read_part(file, sweep) for file in with_bundles or ()]
     answers = _answers(sweep, settings, where, reference, parts)
     trials = _trials(sweep, answers.study, settings)
-    importance = None
-    if trials:
-        from orchestrator.scheduler.importance import importance as importance_of  # loads Optuna
-
-        with spinner("Computing which parameters matter"):
-            importance = importance_of(trials)
+    importance = _importance(trials) if trials else None
     all_tables = (*tables(answers), *importance_tables(importance))
     chosen = [heading for heading in map(str.strip, columns.split(",")) if heading]
     check_columns(all_tables, chosen)
@@ -125,6 +120,13 @@ def report(
         tracking = open_tracking(sweep.name, settings)  # takes a second, for which no answer waits
         if tracking:
             tracking.store_report(sweep.name, files)
+
+
+def _importance(trials: "Trials") -> "Importance":
+    from orchestrator.scheduler.importance import importance  # loads Optuna
+
+    with spinner("Computing which parameters matter"):
+        return importance(trials)
 
 
 def _answers(

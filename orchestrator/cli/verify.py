@@ -108,6 +108,7 @@ def verify(
 def _train_again(bundle: Path, verification: "Verification", name: str, num: int, format: Format) -> bool:
     """Trains, prints what came of it, and returns whether the bundle may be believed."""
     from orchestrator.environment.settings import read_settings
+    from orchestrator.report.table import finite
     from orchestrator.rerun import compare, plan_rerun, sentences, train_drawn
     from orchestrator.tracking.named_sweep import find_named
     from search_spaces.size import plain_name, size_of
@@ -125,11 +126,12 @@ def _train_again(bundle: Path, verification: "Verification", name: str, num: int
     )
     rows = compare(rerun, train_drawn(rerun, settings, err))
     said = sentences(rerun, rows)
+    records = [{name: finite(value) for name, value in vars(row).items()} for row in rows]
     if format is Format.json:
-        content = {"rerun": [_of_json(row) for row in rows], "lacking": rerun.lacking, "said": said}
+        content = {"rerun": records, "lacking": rerun.lacking, "said": said}
         print(json.dumps(_content(bundle, verification) | content, indent=2))
     elif format is Format.csv:
-        print_rows([_of_json(row) for row in rows], format, title="")
+        print_rows(records, format, title="")
     else:
         print_rows([_of_people(row) for row in rows], format, "Trained again", whole=("condition", "seed", "result"))
         for why, number in Counter(row.why for row in rows if row.why).items():
@@ -144,10 +146,6 @@ def _of_people(row: "Retrained") -> dict[str, Any]:
     predicted = f"{low} to {high}" if low else ""
     texts = {"in the bundle": written, "here": found, "predicted (95 %)": predicted}
     return {"condition": row.condition, "seed": row.seed, "result": row.result, "metric": row.metric, **texts}
-
-
-def _of_json(row: "Retrained") -> dict[str, Any]:
-    return {name: None if value != value else value for name, value in vars(row).items()}
 
 
 def _hold_against_claims(name: str, smoke: bool, format: Format, published: bool) -> None:

@@ -98,7 +98,7 @@ def _held(
     own = {p.evaluation for p in other_conditions if p.condition == b.condition or a.condition == b.condition}
     evaluations = {a.evaluation, counterpart(a.evaluation, own or {a.evaluation})}
     among = [a, *(point for point in points if point.evaluation in evaluations and point.name != a.name)]
-    values, sign = SeedValues.of([_first_two(point) for point in among], objectives), signs(objectives)
+    values, sign = SeedValues.of(list(map(_first_two, among)), objectives), signs(objectives)
     line = _line(values.means[1:], values.means[0, 1])
     better, sizes = math.nan, [int(n) for n in values.sizes]
     if math.isfinite(line):
@@ -123,9 +123,7 @@ def _without_line(a: Point, b: Point, objectives: Sequence[Objective]) -> EqualC
 
 
 def _first_two(point: Point) -> Point:
-    return Point(
-        point.name, point.condition, point.evaluation, point.summaries[:2], False, point.seeds, point.values[:2]
-    )
+    return replace(point, summaries=point.summaries[:2], values=point.values[:2])
 
 
 def _line(rows: Floats, cost: float) -> float:

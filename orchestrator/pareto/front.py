@@ -14,19 +14,15 @@ from orchestrator.statistics.student import RESOLUTION
 from search_spaces.sweep import Objective
 
 
-def non_dominated(values: Sequence[Sequence[float]], objectives: Sequence[Objective]) -> list[bool]:
-    """For each row of `values` (one column an objective) whether it is on the front: no other row dominates it.
+def is_minimal(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether no other row dominates each of `rows`, where less is better in every column.
 
     Row a dominates row b if it is nowhere worse and somewhere better; so equal rows are on the front together or not at
     all. Infinities are numbers like others. A row with a NaN is never on the front and dominates nothing.
+
+    Args:
+        rows: (rows, columns); see `signs`.
     """
-    if len(values) == 0:
-        return []
-    return [bool(mark) for mark in is_minimal(np.asarray(values, np.float64) * signs(objectives))]
-
-
-def is_minimal(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether no other row dominates each of `rows`, where less is better in every column; see `non_dominated`."""
     if np.isfinite(rows).all():
         marks: NDArray[np.bool_] = moocore.is_nondominated(rows, keep_weakly=True)
         return marks

@@ -16,6 +16,7 @@ from orchestrator.results.points import Point, counterpart
 from orchestrator.results.study import Study
 from orchestrator.statistics import scale, student
 from orchestrator.statistics.summary import Interval
+from search_spaces.known_names import known_names
 from search_spaces.sweep import Objective
 
 Standing = Literal["front", "front within noise", "near within noise", "dominated"]
@@ -201,8 +202,7 @@ def _notes(
     num_complete = Counter(replicate.condition for replicate in study.replicates if replicate.state == "complete")
     pairs = [(point.name, len(point.seeds), num_complete[point.condition]) for point in points]
     if lacking := [f"{name} ({total - used} of {total})" for name, used, total in pairs if used < total]:
-        more = f" and {len(lacking) - MAX_NAMED:,} more" if len(lacking) > MAX_NAMED else ""
-        names = ", ".join(lacking[:MAX_NAMED]) + more
+        names = known_names(lacking, most=MAX_NAMED)
         found.append(f"Complete replicates without a finite value of every objective are left out: {names}.")
     if single := [point for point in points if len(point.seeds) == 1]:
         found.append(
@@ -244,6 +244,4 @@ def _notes(
 def _listed(chosen: Sequence[Point], points: Sequence[Point]) -> str:
     if len(chosen) == len(points):
         return "all points"
-    names = ", ".join(point.name for point in chosen[:MAX_NAMED])
-    more = f" and {len(chosen) - MAX_NAMED:,} more" if len(chosen) > MAX_NAMED else ""
-    return f"{names}{more}"
+    return known_names((point.name for point in chosen), most=MAX_NAMED)

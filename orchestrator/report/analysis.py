@@ -9,6 +9,7 @@ from typing import Any
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.journal.packed_folder import kept_open
+from orchestrator.report.table import finite
 from orchestrator.results.lookup import find_condition
 from orchestrator.results.study import Replicate
 from orchestrator.scheduler.task import folder_of_replicate
@@ -101,7 +102,7 @@ def answer(
             p_values.append(_p_of_a_change(*(values[*name, measure] for measure in tested)))
         rows.append(row)
     for row, p, adjusted in zip(rows, p_values, holm(p_values), strict=False):
-        row |= {"p": _or_none(p), "p_holm": _or_none(adjusted)}
+        row |= {"p": finite(p), "p_holm": finite(adjusted)}
     return rows
 
 
@@ -118,7 +119,7 @@ def answer_of_each(
     return [
         dict(zip(question.analysis.columns, name, strict=True))
         | {"seed": seed}
-        | {measure: _or_none(values[*name, measure][i]) for measure in measures}
+        | {measure: finite(values[*name, measure][i]) for measure in measures}
         for name in names
         for i, seed in enumerate(seeds)
     ]
@@ -228,9 +229,5 @@ def _finite(values: Sequence[float]) -> list[float]:
 
 
 def _summary(name: str, values: Sequence[float]) -> dict[str, Any]:
-    found = summarise(finite) if (finite := _finite(values)) else None
-    return {name: found.mean if found else None, f"{name}_std": _or_none(found.std) if found else None}
-
-
-def _or_none(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    found = summarise(kept) if (kept := _finite(values)) else None
+    return {name: found.mean if found else None, f"{name}_std": finite(found.std) if found else None}

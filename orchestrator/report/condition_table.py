@@ -12,6 +12,7 @@ from orchestrator.results.config_columns import config_columns
 from orchestrator.results.points import Point
 from orchestrator.statistics.correlation import over_seeds
 from orchestrator.statistics.summary import NONE
+from search_spaces.known_names import known_names
 from search_spaces.sweep import Objective
 
 MOST_FAILED: Final = 6
@@ -117,8 +118,7 @@ def _notes(answers: Answers) -> tuple[str, ...]:
         several = len({point.evaluation for point in front.points}) > 1
         notes.append(f"The reference is {answers.question.reference}{', under the same evaluation' * several}.")
     if failed := [f"{one.condition} seed {one.seed}" for one in answers.study.replicates if one.state == "failed"]:
-        more = f" and {len(failed) - MOST_FAILED:,} more" if len(failed) > MOST_FAILED else ""
-        notes.append(f"Failed, and not counted: {', '.join(failed[:MOST_FAILED])}{more}.")
+        notes.append(f"Failed, and not counted: {known_names(failed, most=MOST_FAILED)}.")
     # Whether seeds make conditions go up and down together in the first objective, which pairing would use.
     first = next(iter(front.points), None)
     alike = [p for p in front.points if first and (p.evaluation, p.seeds) == (first.evaluation, first.seeds)]

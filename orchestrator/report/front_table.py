@@ -1,6 +1,5 @@
 """A front with its uncertainty as a table, as sentences, as JSON and as CSV records."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from orchestrator.pareto.attainment import Surface
 from orchestrator.pareto.hypervolume import OUTSIDE
 from orchestrator.pareto.membership import Standing, UncertainFront
 from orchestrator.report.numerals import between, decimals, fixed, probability, with_interval
+from orchestrator.report.table import finite
 from orchestrator.results.config_columns import config_columns
 from search_spaces.sweep import Objective
 
@@ -58,12 +58,12 @@ def front_rows(
         for objective, summary in zip(objectives, point.summaries, strict=True):
             name = objective.metric
             row[f"metric {name}" if name in COLUMNS else name] = summary.mean
-            row[f"{objective.metric}_std"] = _number(summary.std)
+            row[f"{objective.metric}_std"] = finite(summary.std)
         for objective, interval in zip(objectives, membership.intervals, strict=True):
-            row[f"{objective.metric}_low"] = _number(interval.low)
-            row[f"{objective.metric}_high"] = _number(interval.high)
+            row[f"{objective.metric}_low"] = finite(interval.low)
+            row[f"{objective.metric}_high"] = finite(interval.high)
         row["front_probability"] = membership.on_front
-        row["dominates_reference_probability"] = _number(membership.dominates_reference)
+        row["dominates_reference_probability"] = finite(membership.dominates_reference)
         row["standing"] = membership.standing
         row |= {name: column[i] for name, column in columns.items()}
         rows.append(row)
@@ -84,10 +84,10 @@ def front_json(
         "sweep": sweep,
         "objectives": [vars(objective) for objective in objectives],
         "points": front_rows(front, objectives, configs),
-        "hypervolume": _number(volume.value) if volume else None,
-        "hypervolume_reference": [_number(value) for value in volume.reference] if volume else None,
-        "hypervolume_low": _number(volume.interval.low) if volume else None,
-        "hypervolume_high": _number(volume.interval.high) if volume else None,
+        "hypervolume": finite(volume.value) if volume else None,
+        "hypervolume_reference": [finite(value) for value in volume.reference] if volume else None,
+        "hypervolume_low": finite(volume.interval.low) if volume else None,
+        "hypervolume_high": finite(volume.interval.high) if volume else None,
         "num_draws": front.num_draws,
         "is_exact": front.is_exact,
         "is_paired": front.is_paired,
@@ -99,12 +99,8 @@ def front_json(
     return json_text(content)
 
 
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def _surface(surface: Surface) -> dict[str, Any]:
-    steps = [[_number(value) for value in step] for step in surface.steps]
+    steps = [[finite(value) for value in step] for step in surface.steps]
     return {"level": surface.level, "steps": steps, "is_thinned": surface.is_thinned}
 
 

@@ -11,6 +11,7 @@ from orchestrator.results.lookup import parts_of
 from orchestrator.results.points import Point
 from orchestrator.results.study import Study
 from orchestrator.statistics.improving import LEAST_IN_LAST_THIRD, Ending, Standing
+from search_spaces.known_names import known_names
 
 MARK: Final = "†"
 WORDS: Final = {"improving": "still improving", "ended": "not shown to improve", "not known": "not known"}
@@ -76,20 +77,15 @@ def training_sentences(study: Study, names: Sequence[str]) -> tuple[str, ...]:
     found = []
     if improving := by_standing.get("improving"):
         found.append(
-            f"{MARK} Still improving when training ended: {_listed(improving)}. A comparison with "
+            f"{MARK} Still improving when training ended: {known_names(improving, most=MOST_NAMED)}. A comparison with "
             f"{'it' if len(improving) == 1 else 'one of them'} is of a race that was stopped."
         )
     if unknown := by_standing.get("not known"):
         found.append(
-            f"Whether training was long enough is not known of {_listed(unknown)}: that takes {LEAST_IN_LAST_THIRD} "
-            "validations in the last third of training, of two seeds."
+            f"Whether training was long enough is not known of {known_names(unknown, most=MOST_NAMED)}: that takes "
+            f"{LEAST_IN_LAST_THIRD} validations in the last third of training, of two seeds."
         )
     return tuple(found)
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    return f"{', '.join(names[:MOST_NAMED])}{more}"
 
 
 def _selecting(study: Study, point: Point) -> tuple[str, str] | None:

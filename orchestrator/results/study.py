@@ -223,14 +223,6 @@ class Study:
             unmirrored=tuple(one for one in self.unmirrored if one[0] in names),
         )
 
-    def with_validations(self, validations: Validations) -> "Study":
-        """The study with these curves of validation."""
-        return replace(self, validations=validations)
-
-    def with_items(self, items: ItemErrors) -> "Study":
-        """The study with these errors by test item."""
-        return replace(self, items=items)
-
     def values(self, condition: str, metric: str) -> tuple[float, ...]:
         """The finite values of `metric` over the complete replicates of `condition`, by seed.
 

@@ -1,9 +1,10 @@
 """Which recorded conditions `--where PATH=VALUE` means, by the config that was logged of each."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from search_spaces.known_names import known_names
 from trainables.errors import InputError
 
 MOST_NAMED: Final = 12
@@ -25,7 +26,7 @@ def matching(filters: Sequence[str], configs: Configs) -> tuple[str, ...]:
         found = [name for name in configs if path in configs[name] and is_same(configs[name][path], value) == is_wanted]
         if not found:
             recorded = dict.fromkeys(config[path] for config in configs.values() if path in config)
-            raise InputError(f"No condition has {one}; recorded are {path} = {_listed(recorded)}.")
+            raise InputError(f"No condition has {one}; recorded are {path} = {known_names(recorded, most=MOST_NAMED)}.")
         left = [name for name in left if name in set(found)]
     if not left:
         raise InputError(f"No condition has {' and '.join(filters)} together; leave one of them out.")
@@ -54,15 +55,9 @@ def _parsed(one: str, configs: Configs) -> tuple[str, bool, str]:
         differing = [path for path in known if len({config.get(path) for config in configs.values()}) > 1]
         raise InputError(
             f"`{end}` must be a recorded config path or its end; the recorded conditions differ in "
-            f"{_listed(differing) or 'none'}."
+            f"{known_names(differing, most=MOST_NAMED)}."
         )
     return found[0], is_wanted, value
-
-
-def _listed(names: Iterable[str]) -> str:
-    listed = list(names)
-    more = f" and {len(listed) - MOST_NAMED:,} more" if len(listed) > MOST_NAMED else ""
-    return ", ".join(listed[:MOST_NAMED]) + more
 
 
 def _json(text: str) -> Any:

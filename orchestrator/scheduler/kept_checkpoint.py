@@ -1,5 +1,6 @@
 """What complete replicates have kept, for whoever wants to use it: the best checkpoint, and errors by test item."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -103,6 +104,6 @@ def with_items(study: Study, settings: Settings) -> Study:
                 if path.is_file():
                     key = replicate.condition, replicate.seed, metric
                     items[key] = read(path.read_text(encoding="utf-8"), str(path))
-    whole = study.with_items(ItemErrors.of(items).joined(study.items))
+    whole = replace(study, items=ItemErrors.of(items).joined(study.items))
     check_sums(whole)
     return whole

@@ -64,18 +64,16 @@ class Design:
         return scale.times(np.sqrt(total), powers), freedom
 
 
-def required_sample_size(difference: float, design: Design, level: float = 0.05, power: float = POWER) -> int | None:
+def required_sample_size(difference: float, design: Design, level: float = 0.05) -> int | None:
     """The least number of seeds (in each group that grows) with which a t-test shows a true `difference`.
 
     None where no number below 1,000 does, as for a difference of 0.
     """
-    number = float(required_sample_size_rows(np.asarray(difference), design, level, power))
+    number = float(required_sample_size_rows(np.asarray(difference), design, level))
     return None if math.isnan(number) else int(number)
 
 
-def required_sample_size_rows(
-    differences: Floats, design: Design, level: float | Floats, power: float = POWER
-) -> Floats:
+def required_sample_size_rows(differences: Floats, design: Design, level: float | Floats) -> Floats:
     """`required_sample_size` of each difference, NaN for None.
 
     Args:
@@ -88,13 +86,13 @@ def required_sample_size_rows(
         is_certain = error == 0
         centres = np.abs(differences) / np.where(is_certain, 1.0, error)
         probability = detection(centres, freedom, levels[n.astype(np.intp)])
-        return np.where(is_certain, differences != 0, probability >= power)
+        return np.where(is_certain, differences != 0, probability >= POWER)
 
     return _least_n(is_enough, differences.shape, design)
 
 
 def equivalence_required_sample_size(
-    difference: float, design: Design, margin: float, level: float = 0.05, power: float = POWER
+    difference: float, design: Design, margin: float, level: float = 0.05
 ) -> int | None:
     """The least number of seeds with which two one-sided t-tests (Schuirmann 1987) find a true `difference` small.
 
@@ -105,7 +103,7 @@ def equivalence_required_sample_size(
 
     def is_enough(n: Floats) -> NDArray[np.bool_]:
         error, freedom = (float(x) for x in design.at(n))
-        return np.asarray(equivalence_power(difference, error, freedom, margin, level) >= power)
+        return np.asarray(equivalence_power(difference, error, freedom, margin, level) >= POWER)
 
     number = float(_least_n(is_enough, (), design))
     return None if math.isnan(number) else int(number)

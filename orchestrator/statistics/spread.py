@@ -62,7 +62,7 @@ def pitman_morgan_p(a: Sequence[float], b: Sequence[float]) -> float:
     return float(two_sided_p(Estimates(*(np.asarray(x, np.float64) for x in (correlation, error, freedom)))))
 
 
-def spread_required_sample_size(a: float, b: float, level: float, power: float = POWER) -> int | None:
+def spread_required_sample_size(a: float, b: float, level: float) -> int | None:
     """About how many values of each group show by `brown_forsythe_p` that standard deviations `a` and `b` differ.
 
     By the mean and the variance of the size of normal values, and a few values more for their median and Student's t,
@@ -72,13 +72,11 @@ def spread_required_sample_size(a: float, b: float, level: float, power: float =
         return None
     a, b = scale.normalised(np.array([a, b]))[0].tolist()
     z, share = ndtri(1 - level / 2), 2 / math.pi  # of a normal value's square that its mean size has
-    needed = (z + ndtri(power)) ** 2 * (1 - share) / share * (a * a + b * b) / (a - b) ** 2 + z * z / 4 + 0.55
+    needed = (z + ndtri(POWER)) ** 2 * (1 - share) / share * (a * a + b * b) / (a - b) ** 2 + z * z / 4 + 0.55
     return _whole(needed)
 
 
-def paired_spread_required_sample_size(
-    a: float, b: float, correlation: float, level: float, power: float = POWER
-) -> int | None:
+def paired_spread_required_sample_size(a: float, b: float, correlation: float, level: float) -> int | None:
     """About how many pairs show by `pitman_morgan_p` that standard deviations `a` and `b` differ.
 
     By Fisher's z of the correlation of their sums and differences; None as in `spread_required_sample_size`.
@@ -91,7 +89,7 @@ def paired_spread_required_sample_size(
     a, b = scale.normalised(np.array([a, b]))[0].tolist()
     squares, product = a * a + b * b, 2 * correlation * a * b
     r = abs(a * a - b * b) / math.sqrt(squares * squares - product * product)
-    return _whole(((ndtri(1 - level / 2) + ndtri(power)) / math.atanh(min(r, 1 - RESOLUTION))) ** 2 + 2.2)
+    return _whole(((ndtri(1 - level / 2) + ndtri(POWER)) / math.atanh(min(r, 1 - RESOLUTION))) ** 2 + 2.2)
 
 
 def _whole(needed: float) -> int | None:

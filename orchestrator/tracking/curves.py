@@ -135,7 +135,7 @@ def read_validations(sweep: Sweep, study: Study, settings: Settings) -> Validati
 
 def with_validations(sweep: Sweep, study: Study, settings: Settings) -> Study:
     """The study with its validations, beside those that bundles have brought."""
-    return study.with_validations(read_validations(sweep, study, settings).joined(study.validations))
+    return replace(study, validations=read_validations(sweep, study, settings).joined(study.validations))
 
 
 def _selected(sweep: Sweep, study: Study) -> dict[str, Mapping[str, Best]]:

@@ -338,26 +338,6 @@ def test_runs_of_others_are_imported_and_every_command_answers_of_them(place):
         command("import", "runs.csv", "--seed", "seed", "--condition", "depth", "--objective", "loss")
 
 
-def test_an_import_keeps_its_reference_where_names_have_signs_that_ours_may_not_have(place):
-    rows = {
-        "seed": [1, 2] * 4, "optim/lr": [0.1, 0.1, 0.01, 0.01, 1.0, 1.0, 10.0, 10.0],
-        "loss": [0.5, 0.52, 0.4, 0.41, 0.6, 0.63, 0.7, 0.72],
-        "model": ["base #1", "base #1", "base (1", "base (1", "ours", "ours", "big", "big"],
-    }  # fmt: skip
-    pandas.DataFrame(rows).to_csv("runs.csv", index=False)
-    options = ("import", "runs.csv", "--seed", "seed", "--objective", "loss")
-    command(*options, "--condition", "model", "--reference", "base (1", "--name", "models")
-    names = ponderay.load("models").conditions
-    assert names[0] == "base -1" and names[1].startswith("base -1-") and names[2:] == ("ours", "big")
-    compared = json.loads(command("compare", "models", "--format", "json"))
-    assert {(row["a"], row["b"]) for row in compared} == {(name, names[1]) for name in names if name != names[1]}
-    assert "Not begun" not in command("status", "models")
-    command(*options, "--condition", "optim/lr", "--reference", "optim/lr=0.1", "--name", "rates")
-    assert "optim-lr=0.01" in command("compare", "rates") and "is not shown" not in command("report", "rates")
-    figure = Path(command("curve", "rates").splitlines()[-1].partition(": ")[2])
-    assert figure.is_file() and figure.parent == read_settings().figures
-
-
 def test_all_studies_are_listed_the_newest_first(place):
     assert "No study is recorded yet" in command("status")
     train("--condition", "width=8")
@@ -397,17 +377,6 @@ def test_what_json_has_no_word_for_is_text_in_a_config_column(place):
     assert pandas.read_parquet("study.parquet")["config.big"].tolist() == [str(10**20)]
     found = config_columns({"a": {"clip": "inf"}, "b": {"clip": "1.0"}}, ["a", "b"])  # of runs that others made
     assert found == {"config.clip": ["inf", "1.0"]}
-
-
-def test_a_whole_number_stays_one_where_some_condition_has_no_such_value():
-    configs = {"a": {"depth": "3"}, "b": {}}
-    made = [
-        ponderay.Study.from_dataframe(pandas.DataFrame({"condition": ["a", "b"], "seed": [1, 1], "loss": [1.0, 2.0]}))
-    ]
-    frame = dataclasses.replace(made[0], configs=configs).to_dataframe()
-    assert frame["config.depth"].tolist() == [3, pandas.NA] and str(frame["config.depth"].dtype) == "Int64"
-    again = ponderay.Study.from_dataframe(frame)
-    assert again.configs == {"a": {"depth": "3"}}
 
 
 def test_a_figure_without_a_point_of_the_front_has_no_line(place):

@@ -99,7 +99,7 @@ def join_studies(study: Study, parts: Sequence[Part], order: Sequence[str]) -> t
     known = sorted(found.values(), key=lambda one: (places[one.condition], one.seed))
     is_alone = len(parts) == 1 and not study.replicates
     joined = replace(study, replicates=tuple(known), settings=settings, configs=configs, audit=audit)
-    joined = joined.with_validations(validations).with_items(items)
+    joined = replace(joined, validations=validations, items=items)
     return joined, "" if is_alone else " ".join(sentences)
 
 

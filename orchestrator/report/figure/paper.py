@@ -23,8 +23,6 @@ from trainables.errors import InputError
 
 Log = Literal["none", "x", "y", "both"]
 MM_PER_INCH: Final = 25.4
-COLUMN_MM: Final = 85.0
-"""The width of a column of most journals."""
 
 SHAPE: Final = 0.72
 """Height of a panel over its width."""
@@ -46,11 +44,7 @@ FEW: Final = 12
 
 
 def paper_front(
-    answers: Answers,
-    log: Log = "none",
-    width_mm: float = COLUMN_MM,
-    labels: Mapping[str, str] | None = None,
-    only: Collection[str] = (),
+    answers: Answers, log: Log, width_mm: float, labels: Mapping[str, str] | None, only: Collection[str]
 ) -> Figure:
     """The front: means with 95 % intervals, filled where they are on it, a square for the reference.
 
@@ -108,9 +102,7 @@ def paper_front(
     return figure
 
 
-def paper_curve(
-    found: Varied, log: Log = "none", width_mm: float = COLUMN_MM, labels: Mapping[str, str] | None = None
-) -> Figure:
+def paper_curve(found: Varied, log: Log, width_mm: float, labels: Mapping[str, str]) -> Figure:
     """A metric against the number that a sweep varies: a line through the means of each group, with 95 % intervals.
 
     Args:
@@ -122,11 +114,11 @@ def paper_curve(
             values = [point.value for point in series.points]
             means = [point.summary.mean for point in series.points]
             bars = [_bars(mean, point.interval) for mean, point in zip(means, series.points, strict=True)]
-            label = (labels or {}).get(series.name, series.name)
+            label = labels.get(series.name, series.name)
             lows, highs = ([bar[i][0] if bar else 0.0 for bar in bars] for i in (0, 1))
             axes.errorbar(values, means, yerr=(lows, highs), marker="o", elinewidth=0.6, label=label)
         for series in found.references:
-            label = (labels or {}).get(series.name, series.name)
+            label = labels.get(series.name, series.name)
             axes.axhline(series.points[0].summary.mean, color="0.55", linestyle="--", linewidth=0.6, label=label)
         _set_axes(axes, log, found.path, found.metric)
         if len(found.series) + len(found.references) > 1:

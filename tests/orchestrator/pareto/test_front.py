@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.pareto.front import front, nearest, non_dominated
+from orchestrator.pareto.front import front, is_minimal, nearest, signs
 from orchestrator.results.study import Replicate, Study
 from search_spaces.sweep import Objective
 from tests.orchestrator.pareto.made_up import ERROR_COST, study_of
@@ -15,7 +15,7 @@ directions = st.lists(st.sampled_from(["minimize", "maximize"]), min_size=2, max
 
 
 @given(st.data(), directions)
-def test_non_dominated_by_the_definition_with_ties_infinities_and_nan(data, directions):
+def test_minimal_by_the_definition_with_ties_infinities_and_nan(data, directions):
     values = data.draw(st.lists(st.tuples(*[numbers] * len(directions)), max_size=12))
     objectives = [Objective(str(i), direction) for i, direction in enumerate(directions)]
 
@@ -29,7 +29,8 @@ def test_non_dominated_by_the_definition_with_ties_infinities_and_nan(data, dire
         return not is_worse and any(is_better(x, y, d) for x, y, d in zip(a, b, directions, strict=True))
 
     expected = [not any(map(math.isnan, row)) and not any(dominates(other, row) for other in values) for row in values]
-    assert non_dominated(values, objectives) == expected
+    rows = np.array(values).reshape(len(values), len(directions)) * signs(objectives)
+    assert is_minimal(rows).tolist() == expected
 
 
 def test_front_is_that_of_the_means_with_sample_std_and_n():
@@ -110,5 +111,5 @@ def test_ten_thousand_points_by_one_pass_from_the_cheapest():
         if values[i, 0] < best:
             best = values[i, 0]
             expected.add(i)
-    assert set(np.flatnonzero(non_dominated(values.tolist(), ERROR_COST))) == expected
+    assert set(np.flatnonzero(is_minimal(values * signs(ERROR_COST)))) == expected
     assert 1 < len(expected) < 100

@@ -77,7 +77,7 @@ def test_items_are_paired_as_the_verdict_is_and_of_other_seeds_nothing_is_said()
     assert "is {:.4g} to {:.4g} (95%".format(*both.interval()) in verdict.reason
     for left_out in (1, 2, 3):
         kept = tuple(one for one in found.items.errors if one.condition == "b" or one.seed > left_out)
-        (verdict,) = of_per([BELOW], found.with_items(replace(found.items, errors=kept)))
+        (verdict,) = of_per([BELOW], replace(found, items=replace(found.items, errors=kept)))
         assert verdict.finding is Finding.reproduced and "test items" not in verdict.reason
 
 
@@ -102,4 +102,4 @@ def of_items(between_speakers: float) -> tuple[Study, Study]:
         for seed, value in enumerate((table.sum(1) / 150).tolist(), 1)
     ]
     plain = Study(SWEEP, tuple(runs))
-    return plain.with_items(ItemErrors.of(listed)), plain
+    return replace(plain, items=ItemErrors.of(listed)), plain

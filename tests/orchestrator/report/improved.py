@@ -1,6 +1,7 @@
 """Curves of validation for studies of tests."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from orchestrator.results.study import Study
 from orchestrator.results.validations import SeedCurve, Validations
@@ -21,4 +22,4 @@ def with_slopes(study: Study, slopes: Mapping[str, float], metric: str = "valid_
         slope = slopes[one.condition] * (1 + one.seed / 100)
         curves.append(SeedCurve(one.condition, one.seed, metric, STEPS, tuple(0.9 + slope * x for x in STEPS)))
     selected = {name: {evaluation or "best": Best(metric)} for name in slopes}
-    return study.with_validations(Validations(selected, tuple(curves)))
+    return replace(study, validations=Validations(selected, tuple(curves)))

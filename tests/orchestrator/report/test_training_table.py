@@ -71,7 +71,7 @@ def test_without_curves_it_is_not_known_and_where_all_have_ended_nothing_is_said
 
 def test_a_replicate_without_a_curve_leaves_it_open():
     study = with_slopes(small_study(), {"random": -0.01})
-    two_of_three = study.with_validations(replace(study.validations, curves=study.validations.curves[:2]))
+    two_of_three = replace(study, validations=replace(study.validations, curves=study.validations.curves[:2]))
     assert "not known of random" in training_sentences(two_of_three, ["random"])[0]
 
 

@@ -2,6 +2,7 @@
 
 import io
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import pandas
@@ -205,3 +206,11 @@ def test_a_condition_of_one_number_is_named_as_our_own_are():
     assert found.conditions == ("lr=0.1", "lr=0.01")
     texts = {"lr": ["0.1", "\x1f1e-1", " 0.01", "1e-2\t"], "b": ["2", "2.0", "2", "2"]}  # spaces of all kinds
     assert read(texts, condition=["lr", "b"]).conditions == ("lr=0.1,b=2", "lr=0.01,b=2")
+
+
+def test_a_whole_number_stays_one_where_some_condition_has_no_such_value():
+    made = Study.from_dataframe(pandas.DataFrame({"condition": ["a", "b"], "seed": [1, 1], "loss": [1.0, 2.0]}))
+    frame = replace(made, configs={"a": {"depth": "3"}, "b": {}}).to_dataframe()
+    assert frame["config.depth"].tolist() == [3, pandas.NA] and str(frame["config.depth"].dtype) == "Int64"
+    again = Study.from_dataframe(frame)
+    assert again.configs == {"a": {"depth": "3"}}

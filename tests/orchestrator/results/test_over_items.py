@@ -35,7 +35,7 @@ def study(**found: dict[int, tuple[Item, ...]]) -> Study:
         )
         for (condition, seed, _), its in by_name.items()
     )
-    return Study("s", replicates).with_items(ItemErrors.of(by_name))
+    return Study("s", replicates, items=ItemErrors.of(by_name))
 
 
 def by_speaker(listed: tuple[Item, ...]) -> list[float]:
@@ -76,6 +76,6 @@ def test_studies_are_joined_and_narrowed_with_their_items():
 def test_errors_that_do_not_add_up_to_the_metric_are_refused():
     whole = study(a={1: items(1)})
     check_sums(whole)
-    wrong = Study("s", (Replicate("a1", "a", 1, "complete", {"per@test": 0.5}),)).with_items(whole.items)
+    wrong = Study("s", (Replicate("a1", "a", 1, "complete", {"per@test": 0.5}),), items=whole.items)
     with pytest.raises(InputError, match="add up to the metric, but those of per@test of a, seed 1, come to"):
         check_sums(wrong)
