@@ -18,7 +18,7 @@ from rich.console import Console
 
 from orchestrator.checks.check import Check, refuse_failed
 from orchestrator.checks.sweep import before_ray, check_places, check_secrets, read_fingerprints
-from orchestrator.cluster.address import refuse_silent, refuse_unusable
+from orchestrator.cluster.address import living_nodes, refuse_silent, refuse_unusable
 from orchestrator.console.errors import RefusedError
 from orchestrator.console.printing import err
 from orchestrator.environment.settings import Settings
@@ -105,14 +105,14 @@ def run(
     from orchestrator.checks.nodes import on_nodes
     from orchestrator.cluster.autoscaling import Demand, GrowingCapacity
     from orchestrator.cluster.recovery import run_through_losses
-    from orchestrator.cluster.session import end_on_node, num_nodes, ray_session
+    from orchestrator.cluster.session import end_on_node, ray_session
     from orchestrator.scheduler.watchdog import Watchdog
 
     with _leased(factory, console) as driver:
         with ray_session(num_cpus, is_verbose) as connection:
             from orchestrator.cluster.tune_adapter import run_by_tune
 
-            if num_nodes() > 1:
+            if len(living_nodes()) > 1:
                 refuse_failed(on_nodes(settings, sweep.trainable))
             capacity = GrowingCapacity(lambda: connection.capacity())
             with driver.scheduler(capacity, accept_code, conditions, is_anew) as scheduler:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from orchestrator.audit import data, interventions, seeds
 from orchestrator.audit.first_steps import digests, first_steps
-from orchestrator.checks.resumption import in_folder, numbers_of, run_forked
+from orchestrator.checks.resumption import in_folder, numbers_of, refuse_failed, run_forked
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.journal.packed_folder import kept_open
@@ -223,18 +223,12 @@ def _train(
         if ReplicateFolder(task.work.folder, {}).state()["state"] == "new":
             tell(f"Training {task.work.label}")
             run_forked(template, task.work, None)
-            _refuse_failed(task.work)
-    work = in_folder(factory.replicate(condition, seed, needed).work, place / condition.name.replace("/", "_"))
+            refuse_failed(task.work)
+    work = in_folder(factory.replicate(condition, seed, needed).work, place / condition.name)
     tell(f"Training {work.label} to report {NUM_REPORTS}")
     run_forked(template, work, NUM_REPORTS)
-    _refuse_failed(work)
+    refuse_failed(work)
     return _Trained(condition.name, seed, factory.sweep.config(condition, seed), needed, work, None)
-
-
-def _refuse_failed(work: Work) -> None:
-    final = ReplicateFolder(work.folder, {}).state()
-    if final["state"] == "failed":
-        raise InputError(f"{work.label} fails: {final['error']}")
 
 
 def _of_training(first: _Trained, again: _Trained, other: _Trained, promised: Promises) -> list[Finding]:

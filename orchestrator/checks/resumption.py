@@ -169,11 +169,16 @@ def _run(work: Work, num_reports: int | None, kill_after: int | None) -> None:
     reasons = [record["said"] for record in _folder(work).records() if record["kind"] == "set_aside"]
     if reasons:
         raise InputError(f"{work.label} cannot go on from what it reported: {reasons[0]}")
+    refuse_failed(work)
+    if process.exitcode not in (0, -signal.SIGKILL if kill_after is not None else 0):
+        raise InputError(f"{work.label} ended with exit code {process.exitcode}, without a word of why.")
+
+
+def refuse_failed(work: Work) -> None:
+    """Raises InputError where the work has failed."""
     final = _folder(work).state()
     if final["state"] == "failed":
         raise InputError(f"{work.label} fails: {final['error']}")
-    if process.exitcode not in (0, -signal.SIGKILL if kill_after is not None else 0):
-        raise InputError(f"{work.label} ended with exit code {process.exitcode}, without a word of why.")
 
 
 def _work(work: Work, num_reports: int | None, kill_after: int | None) -> None:

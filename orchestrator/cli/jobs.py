@@ -3,7 +3,6 @@
 import math
 import shlex
 import sys
-import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
@@ -27,6 +26,7 @@ from orchestrator.cli.options import (
 from orchestrator.cluster.jobs import SUCCEEDED, Job, JobLogs, find_job, follow_log, next_name, of_ponderay
 from orchestrator.console.exit_codes import FAILED
 from orchestrator.console.printing import Format, OutputFormat, err, out, print_rows
+from orchestrator.machine.clock import now_ms
 from orchestrator.machine.waiting import wait_until
 from search_spaces.bounds import MOST_DEVICES
 from trainables.errors import InputError
@@ -180,14 +180,14 @@ def jobs(address: Address = None, format: OutputFormat = Format.table) -> None:
     """
     everything = _connect(address).jobs()
     own = of_ponderay(everything)
-    now_ms = time.time_ns() // 1_000_000
+    asked_ms = now_ms()
     rows: list[dict[str, Any]] = [
         {
             "job": job.name,
             "sweep": job.sweep,
             "state": job.state,
             "started": datetime.fromtimestamp(job.started_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "duration_s": round(max(0, (job.ended_ms or now_ms) - job.started_ms) / 1000),
+            "duration_s": round(max(0, (job.ended_ms or asked_ms) - job.started_ms) / 1000),
             "message": job.message,
         }
         for job in own

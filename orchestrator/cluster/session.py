@@ -259,11 +259,6 @@ def keep_keys_here() -> None:
         ray_internals.propagated_variables().difference_update(KEYS)
 
 
-def num_nodes() -> int:
-    """Nodes of the cluster that are alive."""
-    return sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
-
-
 @contextlib.contextmanager
 def removing_leftovers(is_answering: Callable[[], bool]) -> Iterator[None]:
     """Gives back what was reserved within the block and is still held when it is cut off.

@@ -18,6 +18,7 @@ from orchestrator.cluster.ray_internals import trainer
 from orchestrator.cluster.worker_setup import enter, pin_cluster
 from orchestrator.journal.folder import PRUNED_FILE, ReplicateFolder
 from orchestrator.journal.lines import Record
+from orchestrator.machine.clock import now_ms
 from orchestrator.machine.durable_files import check_is_no_link
 from orchestrator.machine.processes import start_time
 from orchestrator.machine.shared_folder_check import read_mark
@@ -77,7 +78,7 @@ def _run_workers(work: Work) -> None:
     for path in (work.folder, work.folder / "ray_train"):
         check_is_no_link(path)
     process = {"pid": os.getpid(), "process_started": start_time(os.getpid())} | _place()
-    tune.report({"records": json.dumps([{"kind": "driving", "time_ms": time.time_ns() // 1_000_000} | process])})
+    tune.report({"records": json.dumps([{"kind": "driving", "time_ms": now_ms()} | process])})
     resources = work.resources
     least, most = resources.min_workers, resources.num_workers
     trainer_type = trainer(  # only with a process group does the trial load torch
@@ -186,7 +187,7 @@ def _version_here(trainable: str, config_type: str) -> str:
 
 def _refused(work: Work, fault: str) -> Record:
     """How work ends that this machine cannot do; another may."""
-    final = {"kind": "state", "state": "failed", "attempt": work.attempt, "time_ms": time.time_ns() // 1_000_000}
+    final = {"kind": "state", "state": "failed", "attempt": work.attempt, "time_ms": now_ms()}
     return final | {"error": fault, "is_input_error": True, "is_machine_fault": True}
 
 

@@ -35,8 +35,8 @@ MOST_ABOUT: Final = 1 << 28
 """Bytes of the table of checksums."""
 
 
-def write_archive(file: Path, about: Mapping[str, Any], entries: Iterable[tuple[str, bytes | Path]]) -> int:
-    """Writes an archive, whole or not at all, and returns its bytes; checkpoints are stored as they are.
+def write_archive(file: Path, about: Mapping[str, Any], entries: Iterable[tuple[str, bytes | Path]]) -> None:
+    """Writes an archive, whole or not at all; checkpoints are stored as they are.
 
     Args:
         about: goes into `archive.json`, beside the checksums.
@@ -62,7 +62,6 @@ def write_archive(file: Path, about: Mapping[str, Any], entries: Iterable[tuple[
         replace_durably(partial, file)
     finally:
         partial.unlink(missing_ok=True)
-    return file.stat().st_size
 
 
 @dataclass(frozen=True)

@@ -162,10 +162,6 @@ class SharedWriter:
                 raise
             self._sent_s, self._sent_bytes = time.monotonic(), len(content)
 
-    def keep_artifact(self, name: str) -> None:
-        """Sends one of the files for people."""
-        self.send(f"{ARTIFACTS}/{name}")
-
     def send(self, name: str) -> None:
         """Sends a file by its name in the folder."""
         self._check()

@@ -18,7 +18,6 @@ second may be missing there after a crash; they are made again.
 import contextlib
 import shutil
 import tempfile
-import time
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -39,6 +38,7 @@ from orchestrator.journal.file_names import (
 from orchestrator.journal.lines import ACCESS, DAMAGED, JournalFile, Lines, Record, parse
 from orchestrator.journal.packed_folder import pack
 from orchestrator.journal.summary import ANEW, best_steps, is_over, last_complete, last_step, since_anew, steps
+from orchestrator.machine.clock import now_ms
 from orchestrator.machine.durable_files import check_is_no_link, make_folder, new_file, replace_durably, sync
 from trainables.errors import DataWarning
 from trainables.metric import Best
@@ -120,7 +120,7 @@ class ReplicateFolder:
         Raises:
             LostLinesError: if what this session has written is not there any more.
         """
-        stamped = record | {"time_ms": time.time_ns() // 1_000_000}
+        stamped = record | {"time_ms": now_ms()}
         if self._reader:
             leave_behind(self._reader.folder, stamped)
             return stamped
@@ -347,7 +347,7 @@ class ReplicateFolder:
         """
         for name in write_artifacts(self.artifacts, contents):
             if self._writer:
-                self._writer.keep_artifact(name)
+                self._writer.send(f"{ARTIFACTS}/{name}")
 
     @property
     def artifacts(self) -> Path:

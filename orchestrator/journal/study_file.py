@@ -1,7 +1,7 @@
 """The study file of a sweep: what its journals have come to, and what was asked of them.
 
 `study.jsonl` stands beside the folders of the replicates. Its first line is a header; each line behind it says all that
-is known of the sweep, of a condition, of a replicate or of a prerequisite, and the last line of a key counts. The
+is known of the sweep, of a condition or of a replicate, and the last line of a key counts. The
 config stands once for each condition, and once for all replicates what they were begun with (`origin`). Lines have the
 checksums of a journal's (`lines`). A last line that a crash has torn off is none.
 
@@ -13,7 +13,6 @@ import contextlib
 import errno
 import os
 import threading
-import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -21,13 +20,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from orchestrator.journal.lines import Record, line_of, parse
+from orchestrator.machine.clock import now_ms
 from orchestrator.machine.durable_files import make_folder, new_file, open_itself, replace_durably
 from orchestrator.results.study import Origin, Replicate, Study
 
 FORMAT: Final = 2
 STUDY_FILE: Final = "study.jsonl"
 PARTIAL: Final = "study.partial"
-KINDS: Final = ("sweep", "origin", "condition", "replicate", "prerequisite", "mirror", "code")
+KINDS: Final = ("sweep", "origin", "condition", "replicate", "mirror", "code")
 OWN: Final = ("crc32", "kind", "name", "time_ms")
 """What every line has beside what it says."""
 
@@ -50,7 +50,6 @@ class StudyContent:
         origins: by the name that replicates' lines have for theirs.
         conditions: by name, in the order in which they began.
         replicates: by condition and seed, as `name_of` says: equal draws of a search have one key.
-        prerequisites: by key.
         mirrors: by condition, how each of its replicates stands in MLflow (`standing`), by seed. Empty where the driver
             was of a version that did not note it.
         code: by version of the code, digests of its files by name.
@@ -62,7 +61,6 @@ class StudyContent:
     origins: Mapping[str, Record] = field(default_factory=dict)
     conditions: Mapping[str, Record] = field(default_factory=dict)
     replicates: Mapping[str, Record] = field(default_factory=dict)
-    prerequisites: Mapping[str, Record] = field(default_factory=dict)
     mirrors: Mapping[str, Record] = field(default_factory=dict)
     code: Mapping[str, Record] = field(default_factory=dict)
 
@@ -141,7 +139,7 @@ def parse_study(content: bytes) -> StudyContent | None:
 
 def lines_of(study_id: str, generation: int, content: StudyContent) -> bytes:
     """A study file with this content."""
-    header = {"kind": "study", "format": FORMAT, "study": study_id, "generation": generation, "time_ms": _now_ms()}
+    header = {"kind": "study", "format": FORMAT, "study": study_id, "generation": generation, "time_ms": now_ms()}
     records = (header, *_records(content))
     return b"".join(line_of({name: value for name, value in one.items() if name != "crc32"}) for one in records)
 
@@ -239,7 +237,7 @@ class StudyFile:
             new = {**(known or {}), **said}
             if self._file < 0 or (known is not None and repr(new) == repr(known)):  # NaN is not equal to itself
                 return
-            line = line_of({"kind": kind, "name": name, "time_ms": time_ms or _now_ms(), **new})
+            line = line_of({"kind": kind, "name": name, "time_ms": time_ms or now_ms(), **new})
             try:
                 if not self._is_there():
                     self._end(f"{self._path} was deleted or replaced")
@@ -295,11 +293,5 @@ class StudyFile:
 def _records(content: StudyContent) -> Iterator[Record]:
     if content.sweep:
         yield dict(content.sweep)
-    for kind in (
-        content.origins, content.conditions, content.replicates, content.prerequisites, content.mirrors, content.code,
-    ):  # fmt: skip
+    for kind in (content.origins, content.conditions, content.replicates, content.mirrors, content.code):
         yield from kind.values()
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

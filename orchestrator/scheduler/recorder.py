@@ -161,10 +161,7 @@ class Recorder:
     def end(self, task: Task, traceback: str) -> None:
         """Closes the task's run, complete, failed or pruned, once all that its journal holds is in the store."""
         self._close_run(task, task.state, traceback)
-        if task.condition is None:
-            said = {"label": task.work.label, "state": task.state, "error": task.error}
-            self._study.note("prerequisite", task.work.key, said | {"metrics": task.summary.metrics})
-        else:
+        if task.condition:
             replicate = self.replicate(task)
             self._study.note_curves(replicate, task.summary)
             self._write_state(task, task.condition, replicate)

@@ -5,7 +5,6 @@ A run is found by its key through a registry (`registry`), never by tags.
 
 import logging
 import os
-import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.lines import Record
+from orchestrator.machine.clock import now_ms
 from orchestrator.results.curves import Curve
 from orchestrator.results.study import Origin, Replicate, Study
 from orchestrator.tracking import condition_metrics, names
@@ -29,7 +29,7 @@ from orchestrator.tracking.mlflow_writer import PAGE, RUNNING, KeyedRuns, all_pa
 from orchestrator.tracking.moved_folder import follow_folder
 from orchestrator.tracking.names import plain, stored_name
 from orchestrator.tracking.pages import CONDITIONS
-from orchestrator.tracking.registry import Registry, find_registry, open_registry
+from orchestrator.tracking.registry import Registry, find_registry, open_experiment, open_registry
 from orchestrator.tracking.store import (
     address,
     check_address,
@@ -107,17 +107,9 @@ class Tracking:
 
     def open_experiment(self, name: str) -> str:
         """The id of the experiment `name`, made where it is not there."""
-        found = self._client.get_experiment_by_name(name)
-        if found is None:
-            has_server = store_kind(self._settings.tracking_uri) in ("http", "https")
-            location = None if has_server else (self._settings.artifacts / path_part(name)).as_uri()
-            try:
-                return str(self._client.create_experiment(name, artifact_location=location))
-            except MlflowException:
-                found = self._client.get_experiment_by_name(name)
-                if found is None:
-                    raise
-        return str(found.experiment_id)
+        has_server = store_kind(self._settings.tracking_uri) in ("http", "https")
+        location = None if has_server else (self._settings.artifacts / path_part(name)).as_uri()
+        return open_experiment(self._client, name, location)
 
     def find_experiment(self, name: str) -> Experiment:
         """The experiment of a sweep that has run before.
@@ -243,20 +235,15 @@ class Tracking:
     def write_replicates(self, experiment_id: str, run_id: str, tags: Mapping[str, str]) -> None:
         """Writes states of replicates into their condition's run, and then that this was done: readers look for it."""
         self.log(run_id, tags=tags)
-        if not self._revision:
-            order = [f"metrics.`{names.UPDATED}` DESC"]
-            last = self._client.search_runs(
-                [experiment_id], f"metrics.`{names.UPDATED}` > 0", order_by=order, max_results=1
-            )
-            self._revision = int(last[0].data.metrics[names.UPDATED]) if last else 0
-        revision = self._revision = max(self._revision + 1, _now_ms())
+        last = self._revision or MlflowRuns(self._client, experiment_id).last_update_ms()
+        revision = self._revision = max(last + 1, now_ms())
         self._client.log_metric(run_id, names.UPDATED, revision, revision, 0)  # MLflow takes the latest by its time
 
     def end_condition(
         self, run_id: str, replicates: Sequence[Replicate], curves: Sequence[Curve], tags: Mapping[str, str]
     ) -> None:
         """Writes what its replicates come to, as `condition_metrics` says, and ends the condition's run."""
-        metrics = [*condition_metrics.of_curves(curves), *condition_metrics.summaries(replicates, _now_ms())]
+        metrics = [*condition_metrics.of_curves(curves), *condition_metrics.summaries(replicates, now_ms())]
         states = {replicate.state for replicate in replicates}
         state = "pruned" if "pruned" in states else "complete" if states <= {"complete"} else "failed"
         self._end(run_id, state, metrics, tags)
@@ -293,8 +280,8 @@ class Tracking:
     ) -> None:
         """Raises InputError where the store or the files' place refuses it, such as from somebody who may only read."""
         try:
-            run_id, now_ms = self.sweep_run(sweep), _now_ms()
-            logged = [Metric(stored_name(name), value, now_ms, 0) for name, value in metrics.items()]
+            run_id, time_ms = self.sweep_run(sweep), now_ms()
+            logged = [Metric(stored_name(name), value, time_ms, 0) for name, value in metrics.items()]
             try:
                 for file in files:
                     self._client.log_artifact(run_id, str(file), folder)
@@ -351,7 +338,7 @@ class Tracking:
     def takes_writes(self, sweep: str) -> bool:
         """Whether the store takes a write now: a note where a lease of the sweep would stand."""
         try:
-            self.registry(names.lease_of(sweep)).note("tried", str(_now_ms()))
+            self.registry(names.lease_of(sweep)).note("tried", str(now_ms()))
         except Exception:
             return False
         return True
@@ -386,7 +373,3 @@ class Tracking:
             InputError: if the sweep has not run.
         """
         return read_origins(self._client, self.find_experiment(name).experiment_id, is_deleted)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -7,13 +7,13 @@ store is an SQLite file, that lease is the lock beside it (`FolderLeases`), and 
 import json
 import os
 import socket
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from orchestrator.environment.settings import Settings
+from orchestrator.machine.clock import now_ms
 from orchestrator.machine.durable_files import make_folder, new_file
 from orchestrator.machine.process_lock import Lease as FileLock
 from orchestrator.machine.processes import is_gone, process_space, start_time
@@ -63,12 +63,12 @@ class Holder:
 def new_claim(token: str) -> str:
     """What this process writes to take a lease."""
     who = f"process {os.getpid()} on {socket.gethostname()}"
-    return json.dumps({"who": who, "place": place(), "token": token, "time_ms": _now_ms()})
+    return json.dumps({"who": who, "place": place(), "token": token, "time_ms": now_ms()})
 
 
 def new_beat(number: int) -> str:
     """What the holder notes every few seconds: another text each time, which ends with its time."""
-    return f"{number} {_now_ms()}"
+    return f"{number} {now_ms()}"
 
 
 def read_claim(text: str) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def find_holder(claims: Mapping[str, str], notes: Mapping[str, str]) -> Holder |
     time_ms = int(noted) if noted.isdecimal() else None
     if not beat and isinstance(claimed_ms, int):  # it has not beaten yet
         time_ms = claimed_ms
-    silent_s = None if time_ms is None else (_now_ms() - time_ms) / 1000
+    silent_s = None if time_ms is None else (now_ms() - time_ms) / 1000
     token = str(claim["token"] or "")
     if is_here(claim["place"]):
         return Holder(claim["who"], beat == RELEASED or is_dead(claim), None, token, True, last)
@@ -207,7 +207,3 @@ def is_dead(claim: Mapping[str, Any]) -> bool:
     if of == place():
         return claim["token"] not in held_here
     return is_here(of) and is_gone(of["pid"], of["started"])
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -16,7 +16,7 @@ from orchestrator.tracking.stored_files import StoredFile
 
 @dataclass(frozen=True)
 class MlflowRuns:
-    """Those of an experiment; where its id is empty there are none."""
+    """Those of an experiment."""
 
     client: MlflowClient
     experiment_id: str
@@ -28,9 +28,7 @@ class MlflowRuns:
             OSError: if the store of files is away.
         """
         try:
-            runs = (
-                self.client.search_runs([self.experiment_id], SWEEP_RUNS, max_results=1) if self.experiment_id else []
-            )
+            runs = self.client.search_runs([self.experiment_id], SWEEP_RUNS, max_results=1)
             found = [
                 (run.info.run_id, file) for run in runs for file in self.client.list_artifacts(run.info.run_id, folder)
             ]

@@ -107,11 +107,6 @@ BY_CONDITION: Final = f"tags.`{names.CONDITION}`"
 """An order other than MLflow's own, by time, in which it folds replicates away under their condition."""
 
 
-def view_page(experiment_id: str, key: str, is_charts: bool) -> str:
-    """A saved view of an experiment's runs, as a table or as charts."""
-    return _runs(experiment_id, {"viewStateShareKey": key} | ({"compareRunsMode": "CHART"} if is_charts else {}))
-
-
 def filter_page(experiment_id: str, text: str) -> str:
     """The runs of an experiment that a search finds, by condition."""
     return _runs(experiment_id, {"searchFilter": text, "orderByKey": BY_CONDITION, "orderByAsc": "true"})
@@ -171,8 +166,9 @@ class RunView:
         return VIEW_PREFIX + self.key
 
     def page(self, experiment_id: str) -> str:
-        """Its address."""
-        return view_page(experiment_id, self.key, self.is_charts)
+        """Its address: the experiment's runs as a table or as charts."""
+        charts = {"compareRunsMode": "CHART"} if self.is_charts else {}
+        return _runs(experiment_id, {"viewStateShareKey": self.key, **charts})
 
 
 VIEWS: Final = (

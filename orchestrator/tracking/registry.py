@@ -96,18 +96,21 @@ def _keep_one(client: MlflowClient, mine: str, kept: str) -> str:
 
 
 def _new_run(client: MlflowClient, name: str) -> str:
-    run = client.create_run(_experiment(client), run_name=name, tags={names.KIND: names.REGISTRY_KIND})
+    run = client.create_run(
+        open_experiment(client, names.REGISTRIES), run_name=name, tags={names.KIND: names.REGISTRY_KIND}
+    )
     client.set_terminated(run.info.run_id)
     return str(run.info.run_id)
 
 
-def _experiment(client: MlflowClient) -> str:
-    found = client.get_experiment_by_name(names.REGISTRIES)
+def open_experiment(client: MlflowClient, name: str, location: str | None = None) -> str:
+    """The id of the experiment `name`, made where it is not there, with its files at `location`."""
+    found = client.get_experiment_by_name(name)
     if found is None:
         try:
-            return str(client.create_experiment(names.REGISTRIES))
+            return str(client.create_experiment(name, artifact_location=location))
         except MlflowException:
-            found = client.get_experiment_by_name(names.REGISTRIES)
+            found = client.get_experiment_by_name(name)
             if found is None:
                 raise
     return str(found.experiment_id)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from orchestrator.journal.bucket import SharedFolder
 from orchestrator.journal.curve_file import CURVE_FILE
 from orchestrator.journal.study_file import STUDY_FILE, StudyContent, parse_study
+from orchestrator.machine.clock import now_ms
 from orchestrator.machine.durable_files import make_folder, write_durably
 from orchestrator.tracking import names
 from orchestrator.tracking.pages import SWEEP_RUNS
@@ -109,7 +110,7 @@ class StudyCopy:
 
     def _put(self) -> None:
         self._is_waiting = False  # what is noted from now on needs another copy
-        began_s, time_ms = time.monotonic(), time.time_ns() // 1_000_000
+        began_s, time_ms = time.monotonic(), now_ms()
         self._next_s = began_s + self._wait_s
         try:
             content = (self._folder / STUDY_FILE).read_bytes()

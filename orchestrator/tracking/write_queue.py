@@ -89,11 +89,6 @@ class WriteQueue:
             self._changed.notify_all()
         self._thread.join(timeout=5.0)
 
-    @property
-    def is_unavailable(self) -> bool:
-        """Whether the store could not be reached lately."""
-        return bool(self._away)
-
     def _raise_error(self) -> None:
         if self._error and not is_of_store(self._error):  # such as an InputError of the bucket, where the journals are
             raise self._error

@@ -23,6 +23,7 @@ from orchestrator.journal.lines import Record
 from orchestrator.journal.packed_folder import opened, remove_unpacked
 from orchestrator.journal.summary import is_over, summarise
 from orchestrator.machine.allocator import keep_freed_memory
+from orchestrator.machine.clock import now_ms
 from orchestrator.machine.durable_files import check_is_no_link
 from orchestrator.machine.process_lock import Lease
 from orchestrator.machine.processes import peak_memory_bytes
@@ -333,7 +334,7 @@ def _append_if_possible(folder: ReplicateFolder, record: Record) -> Record:
     try:
         return folder.append(record)
     except (OSError, InputError):
-        return record | {"time_ms": time.time_ns() // 1_000_000}
+        return record | {"time_ms": now_ms()}
 
 
 def _footprint(folder: ReplicateFolder) -> dict[str, int]:

@@ -43,7 +43,7 @@ def test_revisions_rise_also_over_drivers_and_when_the_clock_goes_back(tracking,
     run_id = tracking.open_run(experiment, "condition", "0123", "a", {})
     found = []
     for now_ms in (5_000, 5_000, 1_000):
-        monkeypatch.setattr("orchestrator.tracking.client._now_ms", lambda now_ms=now_ms: now_ms)
+        monkeypatch.setattr("orchestrator.tracking.client.now_ms", lambda now_ms=now_ms: now_ms)
         driver = Tracking(read_settings())
         driver.write_replicates(experiment, run_id, {"x": "y"})
         found.append(driver._client.get_run(run_id).data.metrics["ponderay.updated"])
