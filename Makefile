@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 DOCS := build/docs
 
+# Else each of the tests' workers compiles all tests anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test check format docs results
 
 demo: .venv/installed

@@ -53,7 +53,7 @@ OWN_RAYS: Final = (
 """Files whose programs start a Ray each, and mostly wait for it: two lots, each one test after the other."""
 
 LONGEST: Final = (
-    frozenset({"tests/cluster/test_mission.py", "tests/cluster/test_slurm.py"}),
+    frozenset({"tests/cluster/test_mission.py"}),
     *SHARED_RAYS,
     *reversed(OWN_RAYS),
     frozenset({"tests/search_spaces/test_asr_controls.py", "tests/trainables/act/test_train.py"}),
@@ -91,7 +91,7 @@ class FilesToWorkers(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        if file.startswith("tests/cluster/"):
+        if file.startswith("tests/cluster/") and file not in LONGEST[0]:
             return "machines"  # made of namespaces, one lot at a time, beside the Rays of the others
         if file in SHARED_SERVER:
             return "server"
