@@ -11,7 +11,11 @@ Scalar = bool | int | float | str
 
 @dataclass(frozen=True)
 class Real:
-    """A real number in [low, high], on a logarithmic scale if `log`."""
+    """A real number in [low, high], on a logarithmic scale if `log`.
+
+    Raises:
+        ValueError: unless low < high, and 0 < low where `log`.
+    """
 
     low: float
     high: float
@@ -27,7 +31,11 @@ class Real:
 
 @dataclass(frozen=True)
 class Integer:
-    """A whole number in [low, high], on a logarithmic scale if `log`."""
+    """A whole number in [low, high], on a logarithmic scale if `log`.
+
+    Raises:
+        ValueError: as of `Real`.
+    """
 
     low: int
     high: int
@@ -43,7 +51,12 @@ class Integer:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of `values`, a list or tuple whose values differ."""
+    """One of `values`, a list or tuple whose values differ.
+
+    Raises:
+        ValueError: if there is none.
+        InputError: if they are no list, or two are alike.
+    """
 
     values: tuple[Scalar, ...]
 
@@ -61,7 +74,11 @@ class Choice:
 
 @dataclass(frozen=True)
 class Exponential:
-    """A real number in [low, high] whose density falls from `low` on, over (high - low) / 4 by the factor e."""
+    """A real number in [low, high] whose density falls from `low` on, over (high - low) / 4 by the factor e.
+
+    Raises:
+        ValueError: unless low < high.
+    """
 
     low: float
     high: float

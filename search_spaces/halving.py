@@ -26,8 +26,8 @@ class Halving:
 
     Attributes:
         metric: what the curve is of; `trial.report` must give it in training.
-        first: the step of the first rung; each rung is `factor` times as far as the one before.
-        factor: at each rung the best `1 / factor` of those that came there so far go on.
+        first: the step of the first rung, at least 1; each rung is `factor` times as far as the one before.
+        factor: at least 2; at each rung the best `1 / factor` of those that came there so far go on.
     """
 
     metric: str

@@ -44,6 +44,9 @@ class Condition:
     """One setting of a sweep, without its seed: values by config path, and its own resources where they differ.
 
     Attributes:
+        name: letters, digits, spaces and any of . _ , = + -, 250 at most; another is an InputError.
+        values: in place of those of the sweep's base.
+        resources: default: those of the sweep.
         settings: what `--set` changed in it: JSON-ready values by config path.
         prerequisites: names of those of the sweep that it uses; it waits for no other. None: all.
         computed_from: config paths that its values were computed from, as a width from a cost. `ponderay run --set` of
@@ -77,7 +80,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Constraint:
-    """What a condition's mean must keep: `metric` at most `at_most`."""
+    """What a condition's mean over its seeds must keep: `metric` at most `at_most`, in the metric's unit."""
 
     metric: str
     at_most: float
@@ -88,6 +91,11 @@ class Search:
     """Conditions drawn by Optuna: a distribution for each config path, and how many to draw.
 
     Attributes:
+        space: by config path; each end of a distribution must be valid in the sweep's base.
+        num_trials: at least 1; a grid draws no more than it has points.
+        sampler: Optuna's; with "grid" the space is of Choice and Integer.
+        seed: of the sampler.
+        constraints: what draws should keep; one that does not is trained, and ranks behind all that do.
         settings: as of `Condition`, of every condition that it draws.
         pruned: whether a condition gets one seed at first, and its others only if no condition whose seeds are all
             complete dominates that one.
@@ -131,6 +139,9 @@ class Prerequisite:
     """A run whose product the replicates use: `trainable` on the config found at `config_path` of theirs.
 
     Attributes:
+        name: by which `trial.prerequisite` gives its checkpoint.
+        trainable: import path of its module.
+        config_path: of its config, within that of a replicate.
         resources: default: those of a replicate.
         each_seed: whether each seed of the sweep has its own, trained with that seed; else all share one.
     """
@@ -298,7 +309,11 @@ SweepFunction = Callable[[Size], Sweep]
 
 
 def grid(values: Mapping[str, Sequence[Any]]) -> tuple[Condition, ...]:
-    """Every combination of the listed values, named by them: `learning_rate=0.01,dropout=0.1`."""
+    """Every combination of the listed values, named by them: `learning_rate=0.01,dropout=0.1`.
+
+    Args:
+        values: by config path, a list or tuple each, whose values differ; another is an InputError.
+    """
     for path, listed_values in values.items():
         if not is_list(listed_values):
             raise InputError(f"A grid lists values for each path, but `{path}` has {shown(listed_values)}.")

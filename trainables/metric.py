@@ -27,6 +27,10 @@ class Metric:
     """One number that a trainable reports.
 
     Attributes:
+        name: without the name of an evaluation.
+        unit: such as "s" or "nats/frame"; empty of a share or a count.
+        direction: of what is better; "none" where neither is.
+        definition: one sentence; what a reader of a report is told.
         floor: of a metric to minimise, the metric that tells what needs no learning on the same data, such as a linear
             prediction. Reports and checks warn where it is not beaten by 5 %.
     """
