@@ -67,7 +67,8 @@ def _print_more(report: "SetReport") -> None:
         rest = len(report.unknown_words) - NUM_SHOWN
         out.print(
             f"{report.name}: {report.num_with_unknown_words:,} of {report.num_utterances:,} utterances "
-            f"({report.num_with_unknown_words / report.num_utterances:.0%}) have words that the dictionary lacks; "
+            f"({100 * report.num_with_unknown_words / report.num_utterances:.0f} %) have words that the dictionary "
+            "lacks; "
             "each such word is the label spn, or with data.phones=dictionary the utterance is left out: "
             f"{listed}{f' and {rest:,} more' if rest > 0 else ''}",
             markup=False,

@@ -232,7 +232,7 @@ def _print_table(report: dict[str, Any]) -> None:
     for number, name in ({"runs": "runs"} | NUMBERS).items():
         cells = {case: _cell(number, numbers[number]) for case, numbers in cases.items()}
         rows += [{"": name} | cells] if any(cells.values()) else []
-    print_rows(rows, Format.table, f"What is left, with {report['level']:.0%} intervals")
+    print_rows(rows, Format.table, f"What is left, with {100 * report['level']:.0f} % intervals")
     for note in report["notes"]:
         out.print(f"Note: {note}.", markup=False, soft_wrap=True)
 

@@ -177,7 +177,7 @@ def _over_items(claim: StatementClaim, is_shown: bool, study: Study, question: Q
     is_open = any(low < end < high for end in ends[claim.relation])
     return (
         f"Over seeds and {found.num_groups:,} groups of test items {left.text} less {right.text} is {low:.4g} to "
-        f"{high:.4g} ({level:.0%}, for this comparison alone), so this "
+        f"{high:.4g} ({100 * level:.0f} %, for this comparison alone), so this "
         f"{'is not shown for other test items' if is_open else 'holds for other test items too'}."
     )
 

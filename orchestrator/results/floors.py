@@ -38,9 +38,11 @@ class BesideFloor:
     @property
     def sentence(self) -> str:
         """By how much the metric is below its floor, or above."""
-        said = f"{self.what}: {self.metric} {self.value:.4g} is {abs(self.share):.1%} "
+        said = f"{self.what}: {self.metric} {self.value:.4g} is {100 * abs(self.share):.1f} % "
         said += f"{'below' if self.share > 0 else 'above'} {self.floor} {self.floor_value:.4g}"
-        return f"{said}." if self.is_beaten else f"{said}; a model that has learnt is at least {BETTER:.0%} below."
+        return (
+            f"{said}." if self.is_beaten else f"{said}; a model that has learnt is at least {100 * BETTER:.0f} % below."
+        )
 
 
 def floors_of(metrics: Iterable[Metric]) -> dict[str, str]:
@@ -68,7 +70,10 @@ def beaten_sentences(floors: Iterable[BesideFloor]) -> tuple[str, ...]:
     for (what, metric, floor), every in kinds.items():
         if len({one.what for one in every}) == len(every) > 1:
             shares = sorted(one.share for one in every)
-            found.append(f"{what}, {len(every)} seeds: {metric} is {shares[0]:.1%} to {shares[-1]:.1%} below {floor}.")
+            found.append(
+                f"{what}, {len(every)} seeds: {metric} is {100 * shares[0]:.1f} % to {100 * shares[-1]:.1f} % below "
+                f"{floor}."
+            )
         else:  # conditions have predictors of their own, which a reader compares
             found += [one.sentence for one in every]
     return tuple(found)

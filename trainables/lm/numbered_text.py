@@ -105,8 +105,8 @@ def load(config: Data) -> NumberedText:
         share = text.num_unknown[part] / len(text.parts[part])
         if share > MAX_UNKNOWN:
             warnings.warn(
-                f"{share:.1%} of the tokens of the {part} part are unknown words, more than {MAX_UNKNOWN:.0%}; "
-                "train on more of the text, or let more words in with `data.vocabulary`.",
+                f"{100 * share:.1f} % of the tokens of the {part} part are unknown words, more than "
+                f"{100 * MAX_UNKNOWN:.0f} %; train on more of the text, or let more words in with `data.vocabulary`.",
                 DataWarning,
                 stacklevel=2,
             )

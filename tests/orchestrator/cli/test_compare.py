@@ -204,7 +204,7 @@ def test_people_see_tests_effects_power_and_notes(study, printed):
 def test_what_does_not_cost_the_same_is_held_against_the_front_at_its_cost(study, printed):
     """1.1e6 multiply-accumulates against 1e6, give or take; the metric alone that is compared hides no cost."""
     (note,) = (one for one in printed("surprisal@greedy", metric=["per"]).splitlines() if "Unequal cost" in one)
-    assert "surprisal@greedy costs 9.9% more than random@greedy (macs_per_frame 1.09" in note
+    assert "surprisal@greedy costs 9.9 % more than random@greedy (macs_per_frame 1.09" in note
     assert "the interpolated front of the other points has per 0.2" in note
     assert "P(better than that front) = " in note and note.endswith("over seeds.")
     text = printed("random@greedy", "surprisal@greedy")

@@ -14,7 +14,7 @@ def test_check_prints_every_set_and_its_unknown_words(monkeypatch, capsys, corpu
     assert call(monkeypatch, "data", "check", str(corpus)) == 0
     shown = capsys.readouterr().out
     assert (
-        "train: 2 of 3 utterances (67%) have words that the dictionary lacks; each such word is the label spn" in shown
+        "train: 2 of 3 utterances (67 %) have words that the dictionary lacks; each such word is the label spn" in shown
     )
     assert "is left out: BLICKET (3), WUG (1)\n" in shown
     assert call(monkeypatch, "data", "check", str(corpus), "--format", "json") == 0

@@ -282,7 +282,7 @@ def test_table_and_csv_tell_the_same(shipped):
     ]
     assert float(rows[-1]["wall_s_low"]) < float(rows[-1]["wall_s_median"]) < float(rows[-1]["wall_s_high"])
     table = call(f"{HERE}.tiny.sweep", "--cpus", "2")
-    for said in ("tiny.sweep: conditions", "wall time", "80% intervals", "1 finished replicate of 1 condition"):
+    for said in ("tiny.sweep: conditions", "wall time", "80 % intervals", "1 finished replicate of 1 condition"):
         assert said in table
     assert "money" not in table
 

@@ -66,15 +66,15 @@ def test_of_two_errors_that_are_the_same_the_interval_is_that_of_two_one_sided_t
     same = replace(BELOW, relation="same", margin=0.05)
     both = next(over_items(found, Side("a", "a", ""), Side("b", "b", ""), is_paired=False)).both
     (verdict,), (opposite,) = of_per([same], found), of_per([replace(same, margin=0.001)], found)
-    assert "{:.4g} to {:.4g} (90%".format(*both.interval(0.9)) in verdict.reason
-    assert "{:.4g} to {:.4g} (95%".format(*both.interval()) in opposite.reason
+    assert "{:.4g} to {:.4g} (90 %".format(*both.interval(0.9)) in verdict.reason
+    assert "{:.4g} to {:.4g} (95 %".format(*both.interval()) in opposite.reason
 
 
 def test_items_are_paired_as_the_verdict_is_and_of_other_seeds_nothing_is_said() -> None:
     found, _ = of_items(1.0)
     (verdict,) = of_per([BELOW], found, test="paired_permutation")
     both = next(over_items(found, Side("a", "a", ""), Side("b", "b", ""), is_paired=True)).both
-    assert "is {:.4g} to {:.4g} (95%".format(*both.interval()) in verdict.reason
+    assert "is {:.4g} to {:.4g} (95 %".format(*both.interval()) in verdict.reason
     for left_out in (1, 2, 3):
         kept = tuple(one for one in found.items.errors if one.condition == "b" or one.seed > left_out)
         (verdict,) = of_per([BELOW], replace(found, items=replace(found.items, errors=kept)))

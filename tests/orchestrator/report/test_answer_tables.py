@@ -129,7 +129,7 @@ def test_comparisons(named):
 )
 def test_points_of_unequal_cost_are_held_against_what_there_is(line, better, num_others, said):
     found = equal_cost_sentence(EqualCost("a", "b", "per", "macs", 1.0, 2.0, 0.2, line, better, num_others))
-    assert found.startswith("Unequal cost: a costs 50.0% less than b (macs 1 against 2).") and said in found
+    assert found.startswith("Unequal cost: a costs 50.0 % less than b (macs 1 against 2).") and said in found
 
 
 def test_a_table_at_equal_cost_has_what_the_sentences_say(study):

@@ -47,26 +47,28 @@ def test_a_predictor_is_held_by_its_best_value(factory):
     assert of_prerequisites(factory) == [BesideFloor("prerequisite first seed 1", "loss", 90.0, "linear", 100.0)]
     (check,) = check_floors(factory)
     assert (check.name, check.state) == ("prerequisites", "ok")
-    assert check.found == "prerequisite first seed 1: loss 90 is 10.0% below linear 100"
+    assert check.found == "prerequisite first seed 1: loss 90 is 10.0 % below linear 100"
 
 
-@pytest.mark.parametrize(("loss", "said"), [(96.0, "is 4.0% below"), (100.0, "is 0.0% above"), (268.0, "168.0% above")])
+@pytest.mark.parametrize(
+    ("loss", "said"), [(96.0, "is 4.0 % below"), (100.0, "is 0.0 % above"), (268.0, "168.0 % above")]
+)
 def test_a_predictor_that_has_not_learnt_is_warned_of(factory, loss, said):
     record(factory, 1, 300.0, 90.0)
     record(factory, 2, 300.0, loss)
     (check,) = check_floors(factory)
     assert check.state == "warning" and "seed 2" in check.found and said in check.found
-    assert "a model that has learnt is at least 5% below" in check.found and "Train it longer" in check.remedy
+    assert "a model that has learnt is at least 5 % below" in check.found and "Train it longer" in check.remedy
 
 
 def test_all_seeds_that_beat_their_floor_have_one_sentence(factory):
     record(factory, 1, 300.0, 90.0)
     assert beaten_sentences(of_prerequisites(factory)) == (
-        "prerequisite first seed 1: loss 90 is 10.0% below linear 100.",
+        "prerequisite first seed 1: loss 90 is 10.0 % below linear 100.",
     )
     record(factory, 2, 300.0, 80.0)
     assert beaten_sentences(of_prerequisites(factory)) == (
-        "prerequisite first, 2 seeds: loss is 10.0% to 20.0% below linear.",
+        "prerequisite first, 2 seeds: loss is 10.0 % to 20.0 % below linear.",
     )
 
 

@@ -205,8 +205,8 @@ def test_many_unknown_words_are_said(tmp_path):
     with pytest.warns(DataWarning) as warned:
         corpus.load(Data(text=text))
     assert [str(one.message) for one in warned] == [
-        "33.3% of the tokens of the test part are unknown words, more than 20%; train on more of the text, or let more "
-        "words in with `data.vocabulary`."
+        "33.3 % of the tokens of the test part are unknown words, more than 20 %; train on more of the text, or let "
+        "more words in with `data.vocabulary`."
     ]
 
 

@@ -254,7 +254,7 @@ def _say_skipped(name: str, number: int, out_of: int, config: LibriSpeech) -> No
     why = "stands in no CSV file." if config.phones == "released_csv" else "has no TextGrid."
     if config.phones == "dictionary":
         why = "has a word that is not in the pronouncing dictionary; `--set data.phones=dictionary_spn` keeps them."
-    message = f"{number:,} of {out_of:,} utterances ({number / out_of:.0%}) of {name} are left out: each {why}"
+    message = f"{number:,} of {out_of:,} utterances ({100 * number / out_of:.0f} %) of {name} are left out: each {why}"
     warnings.warn(message, DataWarning, stacklevel=4)
 
 
@@ -262,5 +262,7 @@ def _say_unknown(name: str, lines: Sequence[Transcript]) -> None:
     words = [word for line in lines for word in line.words]
     number = sum(pronounce(word) is None for word in words)
     if number:
-        message = f"{number:,} of {len(words):,} words ({number / len(words):.1%}) of {name} are not in the pronouncing"
-        warnings.warn(f"{message} dictionary: each is the one label {SPOKEN_NOISE}.", DataWarning, stacklevel=4)
+        message = f"{number:,} of {len(words):,} words ({100 * number / len(words):.1f} %) of {name} are not in the"
+        warnings.warn(
+            f"{message} pronouncing dictionary: each is the one label {SPOKEN_NOISE}.", DataWarning, stacklevel=4
+        )

@@ -87,7 +87,7 @@ def test_no_utterance_of_real_speech_is_left_out_and_few_words_are_noise(real_da
         found = read_splits(config)
     assert (len(found.train + found.validation), len(found.test), found.num_skipped) == (252, 109, 0)
     ours = [str(one.message) for one in told if one.category is DataWarning]
-    assert "147 of 8,308 words (1.8%) of train-clean-5" in ours[0]
+    assert "147 of 8,308 words (1.8 %) of train-clean-5" in ours[0]
     noise = [u.labels.count(found.labels.index("spn")) for u in found.train + found.validation]
     assert (sum(noise), sum(map(bool, noise))) == (147, 111)
     with pytest.warns(DataWarning, match=r"111 of 252 utterances \(44%\) of train-clean-5 are left out"):
