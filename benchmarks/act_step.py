@@ -73,7 +73,7 @@ SIZES = (
 def run_all_rows(
     update: Update, projected: Tensor, first_flag: Tensor, state: State, halting: nn.Module, limits: Limits
 ) -> Ponder:
-    """As `ponder` at one step, with every row updated until the last one halts, and masks for what counts."""
+    """The work of `ponder` at one step, with every row updated until the last one halts, and masks for what counts."""
     total = projected.new_zeros(len(projected))
     running = torch.ones_like(total, dtype=torch.bool)
     remainder, num_updates = torch.ones_like(total), torch.zeros_like(total, dtype=torch.long)
@@ -113,7 +113,7 @@ class Products(TorchDispatchMode):
 
 
 def products_of(work: Work) -> Products:
-    """Those of one call."""
+    """The products of one call."""
     products = Products()
     with products:
         work()
@@ -245,7 +245,7 @@ class Training:
 
 
 def medians_ms(works: dict[str, Work], repeats: int, device: str) -> dict[str, float]:
-    """Of the CPU's clock, each in its turn; the wall's on a GPU."""
+    """Medians of the CPU's clock, each in its turn; of the wall's on a GPU."""
     clock = time.perf_counter if device == "cuda" else time.process_time
     times: dict[str, list[float]] = {name: [] for name in works}
     for repeat in range(repeats + NUM_WARM_UP):

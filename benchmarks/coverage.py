@@ -81,7 +81,7 @@ class Row:
     most: tuple[float, ...] = ()
 
     def line(self) -> str:
-        """As printed."""
+        """The line as it is printed."""
         ends = [f" ({100 * most:4.2f})" for most in self.most] or [" " * 7] * len(self.shares)
         cells = "".join(f"{100 * share:9.2f}{end}" for share, end in zip(self.shares, ends, strict=True))
         return f"{self.name:<18} {self.shape:<12}{cells}".rstrip()

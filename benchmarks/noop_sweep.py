@@ -27,6 +27,6 @@ def four() -> Sweep:
 
 
 def many() -> Sweep:
-    """As many conditions and seeds as the variable NOOPS says, such as 2000x5."""
+    """A sweep of as many conditions and seeds as the variable NOOPS says, such as 2000x5."""
     num_conditions, _, num_seeds = os.environ["NOOPS"].partition("x")
     return noops("noop.many", int(num_conditions), int(num_seeds), 0)

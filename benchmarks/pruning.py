@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one search; biases are one number a setting, in standard deviations of a seed."""
+    """The outcome of one search; biases are one number a setting, in standard deviations of a seed."""
 
     saved: Floats
     lost: Floats

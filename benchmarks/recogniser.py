@@ -109,7 +109,7 @@ class Products(TorchDispatchMode):
 
 
 def packed_gru(gru: nn.GRU, packed: PackedSequence) -> PackedSequence:
-    """What stands beside `recur`."""
+    """The peer that is timed beside `recur`."""
     outputs: PackedSequence = gru(packed)[0]
     return outputs
 

@@ -36,7 +36,7 @@ def step_ms(execute: Callable[[Tensor], Tensor], frames: Tensor) -> float:
 
 
 def medians_ms(ways: dict[str, Callable[[Tensor], Tensor]], frames: Tensor, repeats: int) -> dict[str, float]:
-    """Of each way, all timed in turns."""
+    """The median of each way, all timed in turns."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for repeat in range(repeats + NUM_WARM_UP):
         for name, execute in ways.items():

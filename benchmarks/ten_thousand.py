@@ -53,7 +53,7 @@ READ = (
 
 
 def replicates(number: int, num_seeds: int, drawn: random.Random) -> Iterator[Replicate]:
-    """Those of one condition: dearer ones err less; one in two hundred has failed."""
+    """The replicates of one condition: dearer ones err less; one in two hundred has failed."""
     cost = 1e5 * 10 ** drawn.random()
     error = 0.2 + 2e4 / cost + 0.1 * drawn.random()
     for seed in range(1, num_seeds + 1):

@@ -185,7 +185,7 @@ def _made(name: str, members: Mapping[str, bytes], answers: Answers) -> str:
 
 
 def _verdicts(answers: Answers) -> Iterator[str]:
-    """Those claims that something can be said of, and how many there are beside."""
+    """The claims that something can be said of, and how many there are beside."""
     decided = [one for one in answers.verdicts if one.finding is not Finding.not_comparable]
     if decided:
         yield _short(to_markdown(_narrow(claim_table(answers.question.sweep, tuple(decided)), CLAIMED)))

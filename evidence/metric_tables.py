@@ -66,7 +66,7 @@ def asked_table(
 
 
 def p_values(study: Study, objectives: Sequence[Objective], kind: str, asked: str, test: Test) -> list[float]:
-    """Of the tests in a table that a line of a note asks for, not adjusted; none of a table without tests."""
+    """The p-values, not adjusted, of a table that a line of a note asks for; none of a table without tests."""
     if kind == "differences":
         return [_difference(study, test, *pair.split(" against ")).p for pair in asked.split("; ")]
     if kind == "line":
@@ -163,7 +163,7 @@ def _metric_columns(name: str, conditions: Sequence[Sequence[float]]) -> list[Co
 
 
 class _Difference(NamedTuple):
-    """Of one condition and metric from another; `shares` of the size of the other's are in per cent."""
+    """The difference of one condition and metric from another; `shares` of the size of the other's are in per cent."""
 
     what: str
     against: str

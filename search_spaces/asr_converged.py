@@ -99,7 +99,7 @@ def _sweep(
 
 
 def _surprisal() -> Condition:
-    """Its tests share a checkpoint, so that training ends by one metric, as in the other conditions."""
+    """Surprisal routing, whose tests share a checkpoint, so that training ends by one metric, as elsewhere."""
     deterministic = Evaluation(name="deterministic", routing="deterministic", checkpoint_of=Evaluation().name)
     return Condition("surprisal", {"controller": Surprisal(mu=MU), "evaluations": (Evaluation(), deterministic)})
 

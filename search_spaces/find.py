@@ -192,7 +192,7 @@ def _in_module(module: ModuleType) -> dict[str, Sweep]:
 
 
 def _offered(module: ModuleType) -> dict[str, Any]:
-    """Its sweeps, and those of its own functions that say that they return one."""
+    """The sweeps of a module, and those of its own functions that say that they return one."""
     functions = {name: value for name, value in vars(module).items() if inspect.isfunction(value) and name[0] != "_"}
     return _in_module(module) | {name: f for name, f in functions.items() if _builds(f, module.__name__)}
 

@@ -88,7 +88,7 @@ def is_config(value: object) -> bool:
 
 
 def fields_of(config: AnyConfig) -> dict[str, Any]:
-    """Its values by name, one level deep."""
+    """The values of a config by name, one level deep."""
     return {name: getattr(config, name) for name in _annotations(type(config))}
 
 
@@ -171,7 +171,7 @@ def _revealed(value: Any, secrets: Mapping[str, str], field: str = "") -> Any:
 
 
 def lacking_secret(field: str, variable: str) -> str:
-    """That a secret is needed here, in one sentence."""
+    """A sentence: that a secret is needed here."""
     return (
         f"`{field}` is a secret, which is recorded nowhere and travels with no job; set the environment variable "
         f"{variable} where it is needed."

@@ -25,7 +25,7 @@ def causal_attention_macs(num_inputs: int, hidden_size: int, num_frames: int, co
 
 
 def masked_attention_macs(hidden_size: int, num_frames: int, context_frames: int) -> int:
-    """Those of scores and sums that run, in a kernel that computes the full square, and are masked."""
+    """Multiply-accumulates of scores and sums that run, in a kernel that computes the full square, and are masked."""
     return 2 * hidden_size * (num_frames**2 - _num_seen(num_frames, context_frames))
 
 

@@ -99,7 +99,7 @@ BAD_OPTIONS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "stop": (("--address", "foo"), ("--address", "http://127.0.0.1:9")),
     "data get": (("--to", "/dev/null/x"), ("--subset", "none")),
 }
-"""Of commands that would start or send something: options of which each is refused; they come last, so they count."""
+"""For commands that would start or send something: options of which each is refused; they come last, so they count."""
 
 STARTS: Final = READS_SETTINGS | set(BAD_OPTIONS)
 

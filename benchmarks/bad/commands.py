@@ -36,7 +36,7 @@ class Command:
 
     @property
     def name(self) -> str:
-        """As it is typed."""
+        """The command as it is typed."""
         return " ".join(self.words)
 
 

@@ -114,7 +114,7 @@ def record(folder: Path) -> Path:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Of a bare shell: nothing of the user's, and no cluster of somebody else."""
+    """The environment of a bare shell: nothing of the user's, and no cluster of somebody else."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "OMP_NUM_THREADS") if name in os.environ}
     of_ray = {"RAY_API_SERVER_ADDRESS": "http://127.0.0.1:9", "RAY_AUTH_TOKEN_PATH": str(folder / "no-token")}
     return kept | of_ray | {"HOME": str(folder), "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -34,7 +34,7 @@ class FrozenByteModel(nn.Module):
         return F.cross_entropy(self(before).flatten(0, 1), read.flatten(), reduction="none").view_as(read)
 
     def entropy(self, read: Int[Tensor, "B T"]) -> Float[Tensor, "B T"]:
-        """Of the byte after each of those read, in nats: known before that byte is."""
+        """The entropy of the byte after each of those read, in nats: known before that byte is."""
         log_p = self(read).log_softmax(-1)
         nats: Tensor = -(log_p.exp() * log_p).sum(-1)
         return nats

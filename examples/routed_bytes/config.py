@@ -142,5 +142,5 @@ class RoutedBytes(Config):
 
     @property
     def pretraining(self) -> Pretraining:
-        """Of the frozen byte model."""
+        """The pretraining of the frozen byte model."""
         return Pretraining(text=self.text, byte_model=self.byte_model)

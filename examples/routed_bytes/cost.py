@@ -10,7 +10,7 @@ from trainables.cost import causal_attention_macs, linear_macs
 
 @dataclass(frozen=True)
 class Costs:
-    """Of one byte.
+    """The costs of one byte.
 
     Attributes:
         fixed: attention, output layer, and what chooses, whatever it chooses.
@@ -42,7 +42,7 @@ def macs_per_token(config: RoutedBytes, big_share: float) -> float:
 
 
 def training_macs_per_token(config: RoutedBytes, big_share: float) -> float:
-    """Of the forward pass in training, where a learned gate runs both networks on every byte."""
+    """Multiply-accumulates of the forward pass in training, where a learned gate runs both networks on every byte."""
     if isinstance(config.controller, Learned):
         one = costs(config)
         return one.fixed + config.model.num_layers * (one.big + one.small)
@@ -62,13 +62,13 @@ def asks_byte_model(config: RoutedBytes) -> bool:
 
 
 def byte_model_macs(config: RoutedBytes) -> int:
-    """Of the frozen model, which runs once for each byte; embeddings are looked up."""
+    """Multiply-accumulates of the frozen model, which runs once for each byte; embeddings are looked up."""
     asked = config.byte_model
     return linear_macs(asked.num_read * asked.embedding, asked.hidden) + linear_macs(asked.hidden, NUM_BYTES)
 
 
 def _gate_macs(config: RoutedBytes) -> int:
-    """Of one layer."""
+    """Multiply-accumulates of the gate of one layer."""
     match config.controller:
         case Learned():
             return linear_macs(config.model.width, 1)

@@ -15,7 +15,7 @@ from trainables import rng
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """Of the byte after each of those read.
+    """The prediction of the byte after each of those read.
 
     Attributes:
         chosen: by layer, which bytes took the big network.

@@ -21,7 +21,7 @@ def reads(config: Pretraining) -> object:
 
 
 def fingerprint(config: Pretraining) -> str:
-    """Of the text."""
+    """The fingerprint of the text."""
     return text.fingerprint(config.text, config.byte_model.length)
 
 

@@ -48,7 +48,7 @@ def _files(text: Text) -> dict[str, bytes]:
 
 
 def _documentation() -> dict[str, bytes]:
-    """Its topics in alphabetical order, of which every tenth is validation and the one after it test."""
+    """The topics of Python's help in alphabetical order; every tenth is validation, the one after it test."""
     from pydoc_data.topics import topics
 
     ranked = sorted(topics)

@@ -36,7 +36,7 @@ def reads(config: RoutedBytes) -> object:
 
 
 def fingerprint(config: RoutedBytes) -> str:
-    """Of the text."""
+    """The fingerprint of the text."""
     return text.fingerprint(config.text, config.model.context)
 
 
@@ -104,7 +104,7 @@ def _tested(config: RoutedBytes, state: dict[str, Any]) -> RoutedTransformer:
 
 @dataclass(frozen=True)
 class Tested:
-    """Of a text."""
+    """The test of a text."""
 
     bits_per_byte: float
     big_share: float

@@ -32,7 +32,7 @@ from trainables.importing import in_one_sentence
 from trainables.prediction import Example, Prediction, Promises
 
 NUM_REPORTS: Final = 3
-"""Of a replicate that is trained for the audit."""
+"""How many reports a replicate makes that is trained for the audit."""
 
 MOST_EXAMPLES: Final = 64
 """Test items of which some are changed."""

@@ -21,7 +21,7 @@ ALIKE: Final = 0.95
 """Correlation over time, at the best shift, of two items of real numbers that are copies."""
 
 ALIKE_STEPS: Final = 0.5
-"""That of their differences from step to step: two slow drifts correlate by chance, and their steps do not."""
+"""The same of their differences from step to step: two slow drifts correlate by chance, and their steps do not."""
 
 LEAST_STEPS: Final = 32
 """Shorter items of real numbers correlate by chance."""
@@ -136,7 +136,7 @@ def _is_short_text(values: NDArray[Any]) -> bool:
 
 
 def _correlations(test: Sequence[NDArray[Any]], train: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-    """Of each pair, over a few fixed directions of the steps, at the shift where it is highest (B A)."""
+    """The correlation of each pair, over a few fixed directions of the steps, at the shift with the highest (B A)."""
     width = int(np.prod(test[0].shape[1:]))
     directions = np.random.default_rng(0).normal(size=(width, min(width, NUM_DIRECTIONS)))
     length = 2 * max(map(len, (*test, *train)))

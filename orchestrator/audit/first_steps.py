@@ -111,12 +111,12 @@ def watch(folder: Path) -> "list[RemovableHandle]":
 
 
 def digests(state: Iterable[tuple[str, Any]]) -> dict[str, str]:
-    """Of the matrices that look as if they were drawn, by name."""
+    """Digests of the matrices that look as if they were drawn, by name."""
     return {name: digest(values) for name, values in matrices(state) if _is_drawn(values)}
 
 
 def matrices(state: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """Those of real numbers among arrays of torch, with their names: weights, if they are not all alike."""
+    """The matrices of real numbers among arrays of torch, with their names: weights, if they are not all alike."""
     for name, value in state:
         if hasattr(value, "detach") and value.is_floating_point() and value.ndim > 1 and value.numel() >= LEAST_WEIGHTS:
             yield name, value.detach().cpu().double().numpy()
@@ -134,7 +134,7 @@ def _is_drawn(values: NDArray[np.float64]) -> bool:
 
 
 def _tensors(given: Any) -> Iterator[Any]:
-    """Those in arguments, in containers too."""
+    """The tensors in arguments, in containers too."""
     if hasattr(given, "detach"):
         yield given
     elif isinstance(given, Mapping):

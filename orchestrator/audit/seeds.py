@@ -103,7 +103,7 @@ def of_checkpoints(one: Any, other: Any, promised: Promises) -> Finding:
 
 
 def arrays(state: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Those of torch in a checkpoint, by their path, but for an optimiser's."""
+    """The arrays of torch in a checkpoint, by their path, but for an optimiser's."""
     if isinstance(state, Mapping):
         for name, value in state.items():
             if not str(name).startswith("optim"):

@@ -40,7 +40,7 @@ MOST_DIFF_CHARACTERS: Final = 500_000
 """The most of a diff that the page holds."""
 
 MOST_FIGURES: Final = 50
-"""That were stored."""
+"""How many stored figures the page shows."""
 
 
 def report(

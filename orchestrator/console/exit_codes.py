@@ -8,4 +8,4 @@ FAILED: Final = 1
 
 WRONG_INPUT: Final = 2
 REFUSED: Final = 3
-"""Before it started."""
+"""Refused before it started."""

@@ -273,7 +273,7 @@ class ReplicateFolder:
         self._send_checkpoints()
 
     def checkpoints(self) -> dict[int, Path]:
-        """Those that are there by step, in order; of a folder that is read from a URL some may have to be fetched."""
+        """The checkpoints by step, in order; of a folder that is read from a URL some may have to be fetched."""
         if self._reader:
             paths = [self.path / name for name in self._reader.sizes() if CHECKPOINT.fullmatch(name)]
         else:
@@ -297,7 +297,7 @@ class ReplicateFolder:
         return None
 
     def best_step(self, name: str) -> int | None:
-        """Of the checkpoint that `best` looks for; None where no step has a value."""
+        """The step of the checkpoint that `best` looks for; None where no step has a value."""
         records = self.records()
         return best_steps(records, self.selection, last_step(records)).get(name)
 
@@ -315,7 +315,7 @@ class ReplicateFolder:
         return self._fetched(self.path / name) if CHECKPOINT.fullmatch(name) else None
 
     def products(self) -> dict[str, str]:
-        """Of its last complete session, the checkpoint that was the best of each selection, as far as it is there."""
+        """The best checkpoint of each selection in its last complete session, as far as it is there."""
         return self._products(self.records())
 
     def _products(self, records: Sequence[Record]) -> dict[str, str]:

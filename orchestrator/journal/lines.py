@@ -75,7 +75,7 @@ OPTIONAL: Final[dict[str, type | tuple[type, ...]]] = {
 
 @dataclass(frozen=True)
 class Lines:
-    """Of a journal.
+    """The lines of a journal.
 
     Attributes:
         records: one for each whole line before the first damaged one.
@@ -91,7 +91,7 @@ class Lines:
 
     @property
     def number(self) -> int:
-        """Of the damaged line, where the journal was read from its beginning."""
+        """The number of the damaged line, where the journal was read from its beginning."""
         return len(self.records) + 1
 
     @property
@@ -146,7 +146,7 @@ def read(journal: Path) -> Lines:
 
 
 def unreadable(error: OSError) -> Lines:
-    """Of a file that cannot be read."""
+    """The lines of a file that cannot be read: none."""
     return Lines([], 0, error.strerror or str(error), error)
 
 
@@ -181,7 +181,7 @@ def mend(journal: Path) -> str:
 
 
 def told(lines: Lines, place: object, aside: str) -> str:
-    """That a damaged journal, or a link in its place, was set aside."""
+    """A sentence: that a damaged journal, or a link in its place, was set aside."""
     if not lines.fault:
         return f"The journal {place} is a link. It is set aside as {aside}; its {len(lines.records)} lines are kept"
     kept = f"; the {len(lines.records)} lines before it are kept" if lines.records else ""

@@ -124,7 +124,7 @@ def read_study_file(folder: Path) -> StudyContent | None:
 
 
 def parse_study(content: bytes) -> StudyContent | None:
-    """As `read_study_file`, of what stands in the file."""
+    """What `read_study_file` finds, of the file's content."""
     lines = parse(content)
     header = lines.records[0] if lines.records else {}
     if lines.fault or header.get("kind") != "study" or header.get("format") != FORMAT:

@@ -101,7 +101,7 @@ def summarise(records: list[Record]) -> JournalSummary:
 
 
 def since_anew(records: Sequence[Record]) -> list[Record]:
-    """Those that count."""
+    """The records that count: behind the last start anew."""
     anew = max((i for i, record in enumerate(records) if record["kind"] == ANEW), default=-1)
     return list(records[anew + 1 :])
 
@@ -114,7 +114,7 @@ def is_over(records: Sequence[Record], num_steps: int | None) -> bool:
 
 
 def steps(records: Iterable[Record]) -> set[int]:
-    """Those that were reported."""
+    """The steps that were reported."""
     return {record["step"] for record in records if record["kind"] == "metrics"}
 
 

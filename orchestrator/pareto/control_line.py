@@ -161,7 +161,7 @@ def _over_items(items: ItemErrors | None, point: Point, controls: Sequence[Point
 
 
 def _costs(controls: Sequence[Point], seed: int) -> list[float]:
-    """Of each control within the seed of this number."""
+    """The cost of each control within the seed of this number."""
     return [one.values[1][seed] for one in controls]
 
 

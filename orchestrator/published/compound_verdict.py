@@ -263,7 +263,7 @@ def _split(found: Sequence[Part | Verdict]) -> tuple[list[Part], list[Verdict]]:
 
 
 def front_parts(claim: FrontClaim) -> list[StatementClaim]:
-    """That the point is better than each other in each objective."""
+    """The statements that the point is better than each other in each objective."""
     return [part for other in claim.others for part in _parts(claim, other)]
 
 
@@ -272,7 +272,7 @@ def _wait(one: Verdict) -> int:
 
 
 def _parts(claim: FrontClaim, other: Sequence[Place]) -> list[StatementClaim]:
-    """That the point is better than `other` in each objective."""
+    """The statements that the point is better than `other` in each objective."""
     parts = []
     for left, right, direction in zip(claim.point, other, claim.directions, strict=True):
         relation = "below" if direction == "minimize" else "above"

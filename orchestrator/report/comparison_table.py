@@ -245,7 +245,7 @@ def equal_cost_table(answers: Answers) -> Table:
 
 
 def equal_cost_sentence(found: EqualCost) -> str:
-    """That a pair does not cost the same, and how the first stands at its own cost."""
+    """A sentence: that a pair does not cost the same, and how the first stands at its own cost."""
     share = abs(share_more(found))
     more = f"{'' if math.isinf(share) else f'{100 * share:.1f} % '}{'more' if found.cost_a > found.cost_b else 'less'}"
     costs = f"{found.cost_metric} {found.cost_a:,.6g} against {found.cost_b:,.6g}"

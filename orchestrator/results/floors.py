@@ -61,7 +61,7 @@ def beside_floors(what: str, values: Mapping[str, float], floors: Mapping[str, s
 
 
 def beaten_sentences(floors: Iterable[BesideFloor]) -> tuple[str, ...]:
-    """Of those that beat their floor: one sentence for all seeds of a predictor."""
+    """Sentences on those that beat their floor: one for all seeds of a predictor."""
     kinds: dict[tuple[str, ...], list[BesideFloor]] = {}
     for one in floors:
         if one.is_beaten:

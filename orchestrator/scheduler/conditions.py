@@ -78,11 +78,11 @@ class ListedConditions:
         return ""
 
     def decide(self, condition: Condition, first: Mapping[str, float], has_begun: bool) -> str:
-        """It gets them all."""
+        """Always that it gets all seeds."""
         return KEPT
 
     def halve(self, condition: Condition, rung: Rung, num_steps: int | None) -> str | None:
-        """It goes on."""
+        """Always that it goes on."""
         return ""
 
 

@@ -25,7 +25,7 @@ from trainables.config import flatten
 from trainables.errors import InputError
 
 MOST_FILES: Final = 6
-"""That a message names."""
+"""How many files a message names."""
 
 
 class EarlierEnd(NamedTuple):

@@ -32,7 +32,7 @@ MOST_TRIALS: Final = 500
 """The time grows with the square; 500 take seconds."""
 
 MOST_LEFT_OUT: Final = 60
-"""Of more trials one matters less, and ranges, a forest for each group, take longer than one waits."""
+"""The most trials that are left out in turn: of more one matters less, and ranges, a forest each, take too long."""
 
 NUM_GROUPS: Final = 20
 NUM_TREES: Final = 64

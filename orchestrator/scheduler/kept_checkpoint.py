@@ -86,7 +86,7 @@ def kept_checkpoint(
 
 
 MOST_REPLICATES: Final = 1000
-"""Of a larger study no items are read: each replicate has files of its own."""
+"""The largest study of which items are read: each replicate has files of its own."""
 
 
 def with_items(study: Study, settings: Settings) -> Study:

@@ -273,7 +273,7 @@ class Recorder:
         self._offsets[key] = offset
 
     def _write_states(self, condition: Condition) -> None:
-        """Those whose runs are opened and, where they have ended, closed: a state never says what its run lacks.
+        """Writes states of replicates whose runs are opened, or closed: a state never says what its run lacks.
 
         The others were put after this write had begun, and with them another one behind their runs.
         """

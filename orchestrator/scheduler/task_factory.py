@@ -60,7 +60,7 @@ class TaskFactory:
 
     @cached_property
     def first_seed(self) -> int:
-        """Of the sweep as it is declared: its config stands for a condition, whichever seeds a driver is given."""
+        """The sweep's first seed as declared: its config stands for a condition, whichever seeds a driver has."""
         sweep = self.sweep
         return (find_sweep(sweep.declared_at, size_of(sweep.name) == "smoke") if sweep.declared_at else sweep).seeds[0]
 

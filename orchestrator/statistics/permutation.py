@@ -14,7 +14,7 @@ MOST_FLIPS: Final = 2**20
 """All sign flips of up to 20 pairs are counted, and all regroupings up to this number: 11 against 11, not 12."""
 
 NUM_DRAWS: Final = 999_999
-"""Beyond, so many are drawn, always the same ones."""
+"""Of more regroupings so many are drawn, always the same ones."""
 
 BLOCK: Final = 512
 ROWS: Final = 128

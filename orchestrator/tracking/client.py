@@ -68,7 +68,7 @@ MOST_EXPERIMENTS: Final = 1000
 """Among which the nearest name is looked for."""
 
 NO_PLACE: Final = (PermissionError, NotADirectoryError, FileNotFoundError)
-"""Of files, which another try would not mend."""
+"""Errors of files that another try would not mend."""
 
 
 class Tracking:
@@ -152,7 +152,7 @@ class Tracking:
                 self._client.set_experiment_tag(experiment_id, name, plain(value))
 
     def sweeps(self) -> tuple[RecordedSweep, ...]:
-        """Those with a condition's run, by name."""
+        """The sweeps with a condition's run, by name."""
         return recorded_sweeps(self._client)
 
     def open_run(self, experiment_id: str, kind: str, key: str, name: str, tags: Mapping[str, str]) -> str:

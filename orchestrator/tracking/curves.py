@@ -82,7 +82,7 @@ def _of_copy(sweep: str, replicates: Sequence[Replicate], settings: Settings, _:
 
 
 def _of_journals(sweep: str, replicates: Sequence[Replicate], settings: Settings, _: Collection[str] | None) -> Found:
-    """As far as they are within reach."""
+    """The curves in journals, as far as these are within reach."""
     paths = [settings.replicates(sweep) / one.key for one in replicates]
     folders = looked_at([ReplicateFolder(path, {}, settings.shared(path)) for path in paths])
     found = Found()
@@ -107,7 +107,7 @@ def _of_runs(sweep: str, replicates: Sequence[Replicate], settings: Settings, me
 
 
 MOST_REPLICATES: Final = 1000
-"""Of a larger study no curves are read: of old ones the store is asked for each one by itself."""
+"""The largest study of which curves are read: of old ones the store is asked for each one by itself."""
 
 
 def read_validations(sweep: Sweep, study: Study, settings: Settings) -> Validations:

@@ -36,7 +36,7 @@ held_here: Final[set[str]] = set()
 
 @dataclass(frozen=True)
 class Holder:
-    """Of a lease, the last one.
+    """The last holder of a lease.
 
     Attributes:
         who: process and host.

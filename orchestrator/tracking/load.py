@@ -54,7 +54,7 @@ def _parsed(folder: Path, mark: tuple[int, ...]) -> StudyContent | None:
 
 
 def _content(folder: Path) -> StudyContent | None:
-    """As `read_study_file`: a command asks several times, and parses ten thousand replicates once."""
+    """What `read_study_file` gives, once: a command asks several times, and parses ten thousand replicates once."""
     try:
         found = (folder / STUDY_FILE).stat()
     except OSError:
@@ -84,7 +84,7 @@ def load_study(sweep: str, settings: Settings | None = None) -> Study:
 
 
 def _of_server(sweep: str, settings: Settings) -> Study:
-    """As the last driver left it, in the runs folder or on the server; of a silent server as this machine has it.
+    """The study as the last driver left it, here or on the server; of a silent server as this machine has it.
 
     Raises:
         InputError: if the sweep has not run, or the server is silent and there is no study file here.
@@ -150,7 +150,7 @@ def _in_bucket(sweep: str, settings: Settings) -> StudyContent | None:
 
 
 def load_if_run(sweep: str, settings: Settings) -> Study | None:
-    """As `load_study`; None where the sweep has not run."""
+    """The study that `load_study` gives; None where the sweep has not run."""
     try:
         return load_study(sweep, settings)
     except NotRunError:

@@ -83,7 +83,7 @@ class RecordedSweep:
 
 
 def recorded_sweeps(client: "MlflowClient") -> tuple[RecordedSweep, ...]:
-    """Those with a condition's run, by name."""
+    """The sweeps with a condition's run, by name."""
     found = [
         RecordedSweep(str(one.name), str(one.experiment_id), dict(one.tags))
         for one in all_pages(lambda token: client.search_experiments(max_results=SWEEPS_PAGE, page_token=token))

@@ -16,7 +16,7 @@ from orchestrator.tracking.stored_files import StoredFile
 
 @dataclass(frozen=True)
 class MlflowRuns:
-    """Those of an experiment."""
+    """The runs of an experiment."""
 
     client: MlflowClient
     experiment_id: str

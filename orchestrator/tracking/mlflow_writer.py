@@ -137,10 +137,10 @@ BATCH: Final = 1000
 """What MLflow takes in one request."""
 
 SMALL_BATCH: Final = 100
-"""Of these parameters, and of these tags."""
+"""How many parameters, or tags, go into one request."""
 
 TAG_LIMIT: Final = 8000
-"""Of a tag's value; MLflow cuts longer ones itself, but for those that a run is made with."""
+"""The longest value of a tag; MLflow cuts longer ones itself, but for those that a run is made with."""
 
 
 def metrics_of(records: Sequence[Record]) -> list[Metric]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from search_spaces.redaction import redacted_leaves
 
 MAX_LENGTH: Final = 250
-"""Of a metric's name in MLflow."""
+"""The longest name of a metric in MLflow."""
 
 PREFIX: Final = "ponderay."
 SWEEP: Final = "ponderay.sweep"
@@ -53,7 +53,7 @@ STUDY: Final = "ponderay.study"
 """Tag of a sweep's own run: what the copy of the study file among its files is of, as `study_copy.CopyTag` in JSON."""
 
 STUDY_FOLDER: Final = "study"
-"""Of that copy, among the files of the run."""
+"""The folder of that copy, among the files of the run."""
 
 FRONT_OBJECTIVES: Final = "ponderay.front_objectives"
 HYPERVOLUME_REFERENCE: Final = "ponderay.hypervolume_reference"
@@ -69,7 +69,7 @@ REGISTRIES: Final = "ponderay.books"
 REGISTRY_KIND: Final = "book"
 
 TEXT_LIMIT: Final = 5000
-"""Of a parameter's value."""
+"""The longest value of a parameter."""
 
 _UNSTORABLE: Final = re.compile(r"[^\w.\-:/ ]")
 

@@ -14,11 +14,11 @@ from orchestrator.tracking.pages import VIEWS, RunFilter, filter_page, run_page
 from search_spaces.size import arguments
 
 MAX_LENGTH: Final = 5000
-"""Of what is stored; servers differ in how much they take."""
+"""The longest note that is stored; servers differ in how much they take."""
 
 MAX_DESCRIPTION: Final = 1000
 MAX_ERROR: Final = 200
-"""Of what is written into one, in characters."""
+"""The most characters of a description, and of an error, in a note."""
 
 COMMANDS: Final = ("status", "pareto", "compare", "report", "run")
 REWRITTEN: Final = "_Ponderay writes this description; your changes are lost when the sweep runs again._"

@@ -122,7 +122,7 @@ def _runs(experiment_id: str, parameters: dict[str, str]) -> str:
 
 
 MAX_LENGTH: Final = 5000
-"""Of an experiment's tag; servers differ in how much they take."""
+"""The longest tag of an experiment; servers differ in how much they take."""
 
 NUM_SHOWN: Final = 6
 """At most so many objectives, and so many settings, in a table or chart."""
@@ -131,7 +131,7 @@ NUM_LOOKED_AT: Final = 100
 
 PIXELS_PER_LETTER: Final = 8
 PIXELS_BESIDE: Final = 36
-"""Of a column's header: MLflow's own width cuts off `.low` and `.high`."""
+"""The widths of a column's header: MLflow's own width cuts off `.low` and `.high`."""
 
 PIXELS_OF_ERROR: Final = 480
 
@@ -162,7 +162,7 @@ class RunView:
 
     @property
     def tag(self) -> str:
-        """Of the experiment; it holds the view."""
+        """The tag of the experiment that holds the view."""
         return VIEW_PREFIX + self.key
 
     def page(self, experiment_id: str) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from orchestrator.results.study import Study
 
 MOST_VALUES: Final = 25
-"""Of commits, of packages and of commands."""
+"""The most commits, packages and commands that are named."""
 
 MOST_CONFIGS: Final = 300
 MOST_DIFFS: Final = 50
@@ -47,7 +47,7 @@ def _first(values: tuple[str, ...], what: str, notes: list[str]) -> tuple[str, .
 
 
 def _configs(study: "Study", conditions: Sequence[str], notes: list[str]) -> Mapping[str, Mapping[str, str]]:
-    """Of each condition, without the seed."""
+    """The config of each condition, without the seed."""
     every = [name for name in dict.fromkeys((*conditions, *study.conditions)) if study.configs.get(name)]
     if len(every) > MOST_CONFIGS:
         notes.append(f"Configs of {MOST_CONFIGS:,} of {len(every):,} conditions are listed.")

@@ -157,7 +157,7 @@ class NotRunError(InputError):
 
 
 def not_run(sweep: str, uri: str, recorded: Sequence[str]) -> NotRunError:
-    """That the sweep has no study in the store at `uri`, where those of `recorded` are."""
+    """An error: that the sweep has no study in the store at `uri`, where those of `recorded` are."""
     others = f" Recorded are: {known_names(recorded, sweep)}." if recorded else ""
     return NotRunError(f"{sweep} has not run here yet ({redacted_uri(uri)}); `ponderay run` runs a sweep.{others}")
 
@@ -284,7 +284,7 @@ def check_file(uri: str, what: str = "The tracking store") -> None:
 
 
 def unusable(uri: str, error: BaseException, what: str = "The tracking store") -> str:
-    """That a store cannot be opened, and what to do where it is a damaged file."""
+    """A sentence: that a store cannot be opened, and what to do where it is a damaged file."""
     reason = reason_of(error, uri)
     if store_kind(uri) == "sqlite" and is_damage(error):
         return refusal(sqlite_file(uri), reason, what)

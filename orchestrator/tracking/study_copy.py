@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 COPY: Final = f"{STUDY_FILE}.gz"
 CURVE_COPY: Final = f"{CURVE_FILE}.gz"
-"""Of the curve file, which needs no tag: each of its lines says of what it is."""
+"""The copy of the curve file, which needs no tag: each of its lines says of what it is."""
 
 LEAST_S: Final = 30.0
 """So much time passes between two uploads, and SHARE times what the last one took, if that is more."""

@@ -13,7 +13,7 @@ from trainables.errors import InputError, text_of
 
 VARIABLE: Final = "MLFLOW_TRACKING_URI"
 NOWHERE: Final = "no-tracking-uri-is-set:"
-"""Of a kind that MLflow knows no store for, so that it says so as soon as it is asked for one."""
+"""An address of a kind that MLflow knows no store for, so that it says so as soon as it is asked for one."""
 
 
 @contextmanager

@@ -65,7 +65,7 @@ class Work(BaseModel):
     part: dict[str, Any] = {}
 
     def lacking(self, metrics: Collection[str], evaluation: str | None = None) -> str:
-        """That an objective or a constraint is not among the names of what it reported; empty where all are.
+        """A sentence: that an objective or a constraint is not among what it reported; empty where all are.
 
         Args:
             evaluation: look at those of this one alone; default: at all.

@@ -46,7 +46,7 @@ def all_fits(
 
 
 def controllers_in_use(config: AsrConfig) -> list[Controller]:
-    """That of training, and those that evaluations have of their own."""
+    """The controller of training, and those that evaluations have of their own."""
     return [config.controller] + [evaluation.controller for evaluation in config.evaluations if evaluation.controller]
 
 

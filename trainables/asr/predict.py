@@ -68,7 +68,7 @@ def _labels(targets: Any) -> tuple[int, ...]:
 
 
 def masked_macs(config: AsrConfig, num_frames: int) -> int:
-    """Those of the masked attention of the autoregressive model, which runs its full square."""
+    """Multiply-accumulates of the masked attention of the autoregressive model, which runs its full square."""
     encoder, reads_features = config.ar.encoder, config.inputs == "ar_features"
     if not isinstance(encoder, MaskedSelfAttention):
         return 0

@@ -46,7 +46,7 @@ class Adapted:
 
     @property
     def num_weights(self) -> int:
-        """That move."""
+        """How many weights move."""
         return sum(parameter.numel() for parameter in self.parameters)
 
 
@@ -95,7 +95,7 @@ def prepare(
 
 
 def taken(parameters: list[nn.Parameter]) -> list[Tensor]:
-    """Their gradients, which are no longer theirs; zeros where a loss did not reach one."""
+    """The gradients of parameters, which are no longer theirs; zeros where a loss did not reach one."""
     gradients = [torch.zeros_like(tensor) if tensor.grad is None else tensor.grad for tensor in parameters]
     for parameter in parameters:
         parameter.grad = None
@@ -171,7 +171,7 @@ def _learning(network: Network, parameters: list[nn.Parameter]) -> Iterator[None
 
 @contextmanager
 def _moved_back(parameters: list[nn.Parameter]) -> Iterator[list[Tensor]]:
-    """Their values now, which they have again afterwards."""
+    """The values of parameters now, which they have again afterwards."""
     trained = [parameter.detach().clone() for parameter in parameters]
     yield trained
     with torch.no_grad():

@@ -99,7 +99,7 @@ class Network(nn.Module):
 
     @property
     def decoders(self) -> Decoders:
-        """Its own."""
+        """The network's own decoder."""
         return Decoders(self.decoder_weight, self.decoder_bias)
 
     @property

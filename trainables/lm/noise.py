@@ -38,7 +38,7 @@ class WeightMasks:
 
 
 def masked(values: Tensor, mask: Tensor | None) -> Tensor:
-    """Their product; the `values` themselves without a mask."""
+    """The product of values and mask; the `values` themselves without a mask."""
     return values if mask is None else values * mask
 
 

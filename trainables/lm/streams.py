@@ -52,7 +52,7 @@ class Streams:
 
     @property
     def num_tokens(self) -> int:
-        """That are asked."""
+        """How many tokens are asked."""
         return int((self._targets != NO_TARGET).sum())
 
     @property

@@ -20,7 +20,7 @@ PLACE_WIDTH, MAX_WIDTH = 0.18, 40.0
 """Inches: of one place at least, and of the whole figure at most."""
 
 MAX_PANELS = 40
-"""Shown; the table has all."""
+"""How many panels are drawn; the table has all."""
 
 MOST_OF_NAME = 200
 """Characters of the name of a figure's file, without what the analysis is called."""

@@ -61,7 +61,7 @@ class DropoutSignal:
 
 @dataclass(eq=False)
 class MomentsSignal:
-    """The same as under masks of units without end, from mean and variance of every logit.
+    """The error signal under masks of units without end, from mean and variance of every logit.
 
     Under unit dropout logit v is mu_v + e_v, with mu = W h + b and Cov(e_v, e_u) = c sum_j w_vj w_uj h_j^2, where
     c = rate / (1 - rate). To first order log p_v = log p0_v + e_v - p0 . e, with p0 the softmax of mu and, of what is
