@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from orchestrator.cli.options import find
+from orchestrator.cli.options import Smoke, find
 from orchestrator.console.printing import Format, OutputFormat, out, print_rows
 from trainables.errors import InputError
 
@@ -35,7 +35,7 @@ def analyse(
     each: Annotated[
         bool, typer.Option("--each", help="Each replicate's own numbers, by seed, in place of mean and spread.")
     ] = False,
-    smoke: Annotated[bool, typer.Option("--smoke", help="Use the small size of the sweep, SWEEP.smoke.")] = False,
+    smoke: Smoke = False,
     format: OutputFormat = Format.table,
 ) -> None:
     """Ask the trained replicates of a condition; print mean and spread over them, tests and a figure.

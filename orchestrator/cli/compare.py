@@ -70,7 +70,7 @@ def compare(
     Each evaluation of a condition has its own comparisons. All printed comparisons are one family, and p (Holm) is
     adjusted for it. json is a list of records and csv the same: a, b, metric; mean, std and n of both; is_paired,
     difference (a - b) with low and high (95 %); is_certain (neither varies); welch_p, permutation_p and least_p, which
-    it can reach; p of the promised test, p_holm, answer (better, worse, undecided); effect (Hedges' g), epsilon,
+    it can reach; p of the promised test, p_holm, answer (better, worse, equal, undecided); effect (Hedges' g), epsilon,
     improvement; shown, seeds_needed, can_decide; warnings; share_more, line, better, as below; a_training, b_training:
     improving (still, when training ended), ended or not known. null or nothing stands for no number.
 

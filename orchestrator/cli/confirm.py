@@ -30,8 +30,10 @@ def find_confirmation(
     sweep = find(name, smoke, values, seeds, resources, conditions, grid, confirm=True)
     found = confirmation(sweep, settings, int(seeds) if seeds else max(LEAST_SEEDS, len(sweep.seeds)), conditions or ())
     assert found.confirms is not None
+    first, last = found.seeds[0], found.seeds[-1]
+    under = f"seed {first}" if first == last else f"seeds {first} to {last}"
     say(
         f"{found.name} confirms {len(found.confirms.means):,} of {found.confirms.num_conditions:,} conditions of "
-        f"{sweep.name}, under seeds {found.seeds[0]} to {found.seeds[-1]}, which chose nothing."
+        f"{sweep.name}, under {under}, which chose nothing."
     )
     return found

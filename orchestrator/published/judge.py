@@ -121,10 +121,11 @@ def _settled(verdict: Verdict, study: Study, question: Question, test: Callable[
         moved -= _change(right, study, question) if isinstance(right, Place) else 0.0
         after = difference + moved
         if moved and not interval.low <= after <= interval.high:
+            ends = f"out of its interval ({interval.low:.4g} to {interval.high:.4g})"
             reason = (
                 "Training was stopped while it still improved: a tenth more would take the difference from "
-                f"{difference:.4g} to {after:.4g}, out of its interval ({interval.low:.4g} to "
-                f"{interval.high:.4g}). As trained: {verdict.finding.value}. {verdict.reason}"
+                f"{difference:.4g} to {after:.4g}, {'and it has no spread' if math.isnan(interval.low) else ends}. "
+                f"As trained: {verdict.finding.value}. {verdict.reason}"
             )
             return replace(verdict, finding=Finding.inconclusive, reason=reason, seeds_needed=None)
     return verdict

@@ -72,7 +72,7 @@ def number_verdict(claim: NumberClaim, values: Sequence[float], hides_noise: boo
     p_equal, p, interval = difference.equivalence_p(claim.margin), difference.p(), difference.interval()
     if ours.std == 0 and hides_noise:
         return Verdict(claim, Finding.inconclusive, ours, difference.value, NONE, math.nan, sentence(HIDDEN))
-    if p_equal < LEVEL:
+    if p_equal <= LEVEL:
         finding, p = Finding.reproduced, p_equal
         reason = f"within the margin of {claim.margin:g}{_by(claim, difference, 'two one-sided t-tests', ours.n)}"
     elif interval.low > 0 or interval.high < 0:

@@ -110,7 +110,7 @@ def _notes(answers: Answers, warnings: Sequence[str]) -> tuple[str, ...]:
             return ("The sweep names no reference, so nothing is compared with one.",)
         return (f"Nothing is compared with the reference {reference}: it, or all else, has no complete replicate.",)
     num_tests = sum(not math.isnan(comparison.p) for comparison in answers.comparisons)
-    family = f"the {num_tests:,} that say something"
+    family = "the one that says something" if num_tests == 1 else f"the {num_tests:,} that say something"
     if answers.num_tests > num_tests:
         family = f"the {answers.num_tests:,} tests of this page"
     test = {"welch": "Welch's t-test", "paired_permutation": "the exact paired permutation test"}

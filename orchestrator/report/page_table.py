@@ -101,7 +101,7 @@ def settings(configs: Mapping[str, Mapping[str, str]], shown: Sequence[str]) -> 
     differing = [path for path in paths if len({configs[name].get(path) for name in kept}) > 1]
     notes = []
     if len(kept) < len(configs):
-        notes.append(f"{len(kept)} of {len(configs):,} conditions shown; all are in MLflow.")
+        notes.append(f"{len(kept)} of {len(configs):,} conditions shown; the table of replicates has all.")
     if len(differing) > MAX_PATHS:
         notes.append(f"{MAX_PATHS} of {len(differing)} settings that differ shown: {', '.join(differing[MAX_PATHS:])}.")
     columns = tuple(differing[:MAX_PATHS])

@@ -38,8 +38,9 @@ class BesideFloor:
     @property
     def sentence(self) -> str:
         """By how much the metric is below its floor, or above."""
-        said = f"{self.what}: {self.metric} {self.value:.4g} is {100 * abs(self.share):.1f} % "
-        said += f"{'below' if self.share > 0 else 'above'} {self.floor} {self.floor_value:.4g}"
+        by = f"{100 * abs(self.share):.1f} % " if self.floor_value else ""
+        side = "below" if self.value < self.floor_value else "above"
+        said = f"{self.what}: {self.metric} {self.value:.4g} is {by}{side} {self.floor} {self.floor_value:.4g}"
         return (
             f"{said}." if self.is_beaten else f"{said}; a model that has learnt is at least {100 * BETTER:.0f} % below."
         )
