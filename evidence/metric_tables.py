@@ -18,13 +18,11 @@ from orchestrator.results.lookup import find_points
 from orchestrator.results.points import points_of
 from orchestrator.results.study import Study
 from orchestrator.statistics import student
-from orchestrator.statistics.pairwise import Groups, Test
+from orchestrator.statistics.pairwise import NAMES, Groups, Test
 from orchestrator.statistics.significance import holm
 from orchestrator.statistics.summary import mean_interval, of_estimates, summarise
 from search_spaces.sweep import Objective
 from trainables.errors import InputError
-
-NAMES: Final = {"welch": "Welch's t-test", "paired_permutation": "the exact paired permutation test"}
 
 ASKED: Final = re.compile(r"^\{(metrics|differences|line|analysis) (.+)\}$", re.MULTILINE)
 """In a line `{metrics NAME NAME}`, `{differences CONDITION NAME against CONDITION NAME; ...}`, `{analysis FILE}`, or

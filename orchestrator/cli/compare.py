@@ -7,13 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table as PrintedTable
 from rich.text import Text
 
 from orchestrator.cli.options import ReferenceName, Smoke, SweepName, Values, Where, ask, find_recorded
-from orchestrator.console.printing import Format, OutputFormat, out, say
+from orchestrator.console.printing import Format, OutputFormat, fits, out, say
 from orchestrator.console.spinner import spinner
 from search_spaces.known_names import known_names
 from trainables.errors import InputError
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 MAX_ROWS: Final = 60
 MAX_NOTES: Final = 20
-WIDEST: Final = 10_000
 FIRST_LINE: Final = ("a", "b", "metric", "answer")
 """Columns that the first line of a paragraph says."""
 
@@ -292,7 +290,7 @@ def _show_to_people(table: "Table", comparisons: Sequence["Comparison"]) -> None
     for i in rows:
         style = "bold" if i in table.marked else ""
         printed.add_row(*(Text(column.texts[i]) for column in columns), style=style)
-    if Measurement.get(out, out.options.update(width=WIDEST), printed).maximum <= out.width:
+    if fits(printed, out.width):
         out.print(printed)
     else:
         answers = next(column.texts for column in columns if column.by == "answer")

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.segment import Segment
 from rich.table import Table
@@ -35,6 +36,11 @@ class HarmlessConsole(Console):
         """What is printed, with ? for what a terminal would obey; colours are not in the texts."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(_harmless_lines(segment.text), segment.style)
+
+
+def fits(renderable: RenderableType, width: int) -> bool:
+    """Whether all of it has room in so many columns."""
+    return Measurement.get(out, out.options.update(width=MOST_COLUMNS), renderable).maximum <= width
 
 
 def forget_odd_width() -> None:

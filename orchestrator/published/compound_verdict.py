@@ -11,10 +11,11 @@ from typing import Final
 
 import numpy as np
 
-from orchestrator.published.statement_verdict import StatementTest, Test, Values, is_paired, tied
+from orchestrator.published.statement_verdict import StatementTest, Values, is_paired, tied
 from orchestrator.published.verdict import LEVEL, UNDECIDABLE, Finding, Verdict, more_seeds
 from orchestrator.statistics import scale
 from orchestrator.statistics.equivalence import Difference
+from orchestrator.statistics.pairwise import Test
 from orchestrator.statistics.power import MOST_SEEDS, POWER
 from orchestrator.statistics.spread import LEAST as LEAST_OF_SPREAD
 from orchestrator.statistics.spread import (

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final
 
 from orchestrator.published.verdict import HIDDEN, LEVEL, UNDECIDABLE, Finding, Verdict, more_seeds
 from orchestrator.statistics.equivalence import Difference
+from orchestrator.statistics.pairwise import Test
 from orchestrator.statistics.permutation_power import paired_required_sample_size
 from orchestrator.statistics.power import Design, equivalence_required_sample_size, required_sample_size
 from orchestrator.statistics.significance import paired_permutation_p
@@ -14,7 +15,6 @@ from orchestrator.statistics.student import RESOLUTION
 from orchestrator.statistics.summary import NONE, Summary, summarise
 from search_spaces.claim import Place, StatementClaim
 
-Test = Literal["welch", "paired_permutation"]
 Values = Mapping[int, float]
 """A number of each seed."""
 

@@ -6,13 +6,12 @@ from typing import Any, Final
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Group, RenderableType
-from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from orchestrator.console.json_text import json_text
-from orchestrator.console.printing import out
+from orchestrator.console.printing import fits
 from orchestrator.pareto.attainment import Surface
 from orchestrator.pareto.hypervolume import OUTSIDE
 from orchestrator.pareto.membership import Standing, UncertainFront
@@ -21,7 +20,6 @@ from orchestrator.report.table import finite
 from orchestrator.results.config_columns import config_columns
 from search_spaces.sweep import Objective
 
-WIDEST: Final = 10_000
 MARKS: Final[dict[Standing, str]] = {
     "front": "*",
     "front within noise": "*?",
@@ -122,7 +120,7 @@ def front_table(
     compact = Table(box=SIMPLE_HEAD, padding=0, show_edge=False)
     below = (_under_names(title, wide), _under_names(title, narrow))
     for table in (_table(title, wide, Table()), _table(title, narrow, compact), *below):
-        if Measurement.get(out, out.options.update(width=WIDEST), table).maximum <= width:
+        if fits(table, width):
             return table
     return _as_paragraphs(title, wide)
 

@@ -5,6 +5,7 @@ How large a difference is, whether it is one, and what its reader must know abou
 
 import functools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
@@ -109,6 +110,10 @@ def _steps(n: int, m: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
 
 
 Test = Literal["welch", "paired_permutation"]
+NAMES: Final[Mapping[Test, str]] = {
+    "welch": "Welch's t-test",
+    "paired_permutation": "the exact paired permutation test",
+}
 LEVEL: Final = 0.05
 MOST_ORDERS: Final = 2000
 """Almost stochastic order takes a bootstrap for each comparison, less than a second for so many together."""
