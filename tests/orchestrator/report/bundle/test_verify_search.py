@@ -9,22 +9,27 @@ import zipfile
 import pytest
 
 from orchestrator.report.bundle.verify import verify
+from orchestrator.scheduler import importance
 from tests.orchestrator.report.bundle.changed import changed
 from tests.orchestrator.report.searched import write_search
 from trainables.errors import InputError
+
+FEW = {"NUM_GROUPS": 2, "NUM_TREES": 16, "NUM_JUDGES": 64}
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("orchestrator.scheduler.importance.NUM_GROUPS", 2)
+        for name, number in FEW.items():
+            patch.setattr(importance, name, number)
         return write_search(tmp_path_factory.mktemp("written") / "search.zip")
 
 
 @pytest.fixture
 def searched(written, tmp_path, monkeypatch):
     """A copy, which the test may change."""
-    monkeypatch.setattr("orchestrator.scheduler.importance.NUM_GROUPS", 2)
+    for name, number in FEW.items():
+        monkeypatch.setattr(importance, name, number)
     return shutil.copy(written, tmp_path / "search.zip")
 
 
