@@ -44,7 +44,7 @@ class Condition:
     """One setting of a sweep, without its seed: values by config path, and its own resources where they differ.
 
     Attributes:
-        name: letters, digits, spaces and any of . _ , = + -, 250 at most; another is an InputError.
+        name: a letter or digit, then these, spaces and any of . _ , = + -, 250 in all; another is an InputError.
         values: in place of those of the sweep's base.
         resources: default: those of the sweep.
         settings: what `--set` changed in it: JSON-ready values by config path.

@@ -71,7 +71,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if IN_MEMORY not in os.environ and "not slow" in config.option.markexpr and not config.option.basetemp:
         has_room = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > LEAST_FREE_BYTES
         if has_room and os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") > LEAST_FREE_BYTES:
-            place = os.environ[IN_MEMORY] = tempfile.mkdtemp(prefix="ponderay-tests-", dir=MEMORY)
+            for old in MEMORY.glob("ponderay-tests-*"):  # of a run that was killed
+                if not Path("/proc", old.name.split("-")[2]).exists():
+                    shutil.rmtree(old, ignore_errors=True)
+            prefix = f"ponderay-tests-{os.getpid()}-"
+            place = os.environ[IN_MEMORY] = tempfile.mkdtemp(prefix=prefix, dir=MEMORY)
             Path(place).chmod(0o711)  # PostgreSQL's user passes through
             config.add_cleanup(functools.partial(shutil.rmtree, place, ignore_errors=True))
     tempfile.tempdir = os.environ.get(IN_MEMORY)

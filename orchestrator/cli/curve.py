@@ -57,7 +57,7 @@ def curve(
     from orchestrator.report.figure.analysis import file_name
     from orchestrator.report.figure.varied import draw, varied_figure
 
-    refuse_without_figure(format, log, size, label, output)
+    output = refuse_without_figure(format, log, size, label, output)
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     study, question = ask(sweep, settings, where, None)
     chosen = _varied(study, question, metric or question.objectives[0].metric, over, sweep.search is not None)

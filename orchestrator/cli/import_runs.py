@@ -43,6 +43,7 @@ def import_runs(
     from orchestrator.results.foreign_study import TESTS
     from orchestrator.results.study import Study
     from orchestrator.tracking.imported import keep_imported
+    from search_spaces.known_names import known_names
     from search_spaces.names import path_part
     from search_spaces.sweep import Objective
 
@@ -62,7 +63,7 @@ def import_runs(
         file = Path(source)
         sweep = name or file.stem
         found = Study.from_dataframe(_read(file), sweep=sweep, seed=seed, condition=of, **asked)
-    keep_imported(replace(found, sweep=path_part(sweep)), settings)
+    names = keep_imported(replace(found, sweep=path_part(sweep)), settings)
     states = Counter(replicate.state for replicate in found.replicates)
     metrics = dict.fromkeys(metric for replicate in found.replicates for metric in replicate.metrics)
     said = ", ".join(f"{number:,} {state}" for state, number in states.items())
@@ -70,6 +71,8 @@ def import_runs(
         f"{path_part(sweep)}: {len(found.replicates):,} runs of {len(found.conditions):,} conditions ({said}); "
         f"metrics: {', '.join(metrics)}."
     )
+    if others := [f"{shown(before)} is {now}" for before, now in names.items() if before != now]:
+        say(f"Signs that no condition's name may have are changed: {known_names(others, most=6)}.")
 
 
 def _parsed(text: str) -> tuple[str, Literal["minimize", "maximize"]]:

@@ -82,20 +82,21 @@ def refuse_without_figure(
     labels: list[str] | None,
     output: Path | None,
     only: list[str] | None = None,
-) -> None:
-    """Refuses options of a figure for a paper where none is drawn: they would change nothing.
+) -> Path | None:
+    """The absolute path of the output; refuses options of a figure for a paper where none is drawn.
 
     Raises:
         InputError: if there is one, or the file cannot be made.
     """
     if output:
-        file_at(output, "--output")
+        output = file_at(output, "--output")
         if format.printed is None and output.suffix != f".{format.value}":
             raise InputError(f"--output must end with .{format.value}, as --format says, but got {shown(str(output))}.")
     given = {"--log": log is not LogAxes.none, "--size": size != PAPER_WIDTH, "--label": labels, "--output": output}
     given |= {"--only": only}
     if format.printed and (options := [name for name, value in given.items() if value]):
         raise InputError(f"{options[0]} is of a figure for a paper: add --format pdf, svg or png.")
+    return output
 
 
 def parse_labels(labels: list[str] | None) -> dict[str, str]:

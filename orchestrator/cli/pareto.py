@@ -68,7 +68,7 @@ def pareto(
     from orchestrator.report.sentences import confirmation_sentences
     from orchestrator.results.lookup import no_points
 
-    refuse_without_figure(format, log, size, label, output, only)
+    output = refuse_without_figure(format, log, size, label, output, only)
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
     objectives = _objectives(sweep, x, y, z, settings)
     study, question = ask(sweep, settings, where, reference)

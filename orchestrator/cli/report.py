@@ -91,11 +91,8 @@ def report(
     from orchestrator.tracking.load import open_tracking
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
-    folder = output or settings.reports(sweep.name)
-    if output:
-        folder_at(output, "--output")
-    if bundle:
-        file_at(bundle, "--bundle")
+    folder = folder_at(output, "--output") if output else settings.reports(sweep.name)
+    bundle = file_at(bundle, "--bundle") if bundle else None
     parts = [read_part(file, sweep) for file in with_bundles or ()]
     answers = _answers(sweep, settings, where, reference, parts)
     trials = _trials(sweep, answers.study, settings)

@@ -208,7 +208,7 @@ def joint_test(claim: JointClaim, compare: Compare) -> CompoundTest | Verdict:
     certain = [one for one in deciding if _is_certain(one)]
     every = [one for one in certain if isinstance(one, StatementTest) and one.claim.of == "every"]
     of_every = [one.test for one in every]  # these hold within margins, or fail in one replicate
-    others = [f"all else{WITHOUT_SPREAD}"] if len(certain) > len(of_every) else []
+    others = [f"{'another part' if against else 'all else'}{WITHOUT_SPREAD}"] if len(certain) > len(of_every) else []
     return CompoundTest(
         claim=claim,
         ours=parts[0].ours,

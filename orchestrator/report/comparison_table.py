@@ -178,7 +178,9 @@ def control_line_sentence(found: BesideLine, objectives: Sequence[Objective]) ->
     interval = f", 95 % interval {said}" if said else ""
     both = between(found.both, digits)
     items = f" Over seeds and {found.num_groups:,} groups of test items {both}." if both else ""
-    untested = "no spread is seen, which may be chance" if found.num_seeds > 1 else "one seed has no spread"
+    untested = (
+        "the differences have no spread, which may be chance" if found.num_seeds > 1 else "one seed has no spread"
+    )
     p = f"p (Holm) {p_value(found.p_holm)}" if p_value(found.p_holm) else untested
     p = "nothing varies over the seeds, so it is certain" if found.is_certain else p
     return (

@@ -38,9 +38,10 @@ class BesideFloor:
     @property
     def sentence(self) -> str:
         """By how much the metric is below its floor, or above."""
-        by = f"{100 * abs(self.share):.1f} % " if self.floor_value else ""
         side = "below" if self.value < self.floor_value else "above"
-        said = f"{self.what}: {self.metric} {self.value:.4g} is {by}{side} {self.floor} {self.floor_value:.4g}"
+        by = f"{100 * abs(self.share):.1f} % {side}" if self.floor_value else side
+        by = by if self.value != self.floor_value else "equal to"
+        said = f"{self.what}: {self.metric} {self.value:.4g} is {by} {self.floor} {self.floor_value:.4g}"
         return (
             f"{said}." if self.is_beaten else f"{said}; a model that has learnt is at least {100 * BETTER:.0f} % below."
         )
@@ -69,7 +70,7 @@ def beaten_sentences(floors: Iterable[BesideFloor]) -> tuple[str, ...]:
             kinds.setdefault((one.what.partition(" seed ")[0], one.metric, one.floor), []).append(one)
     found: list[str] = []
     for (what, metric, floor), every in kinds.items():
-        if len({one.what for one in every}) == len(every) > 1:
+        if len({one.what for one in every}) == len(every) > 1 and all(one.floor_value for one in every):
             shares = sorted(one.share for one in every)
             found.append(
                 f"{what}, {len(every)} seeds: {metric} is {100 * shares[0]:.1f} % to {100 * shares[-1]:.1f} % below "

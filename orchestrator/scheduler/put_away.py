@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.console.errors import RefusedError
+from orchestrator.environment.places import file_at
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.archive import SEARCHES, Archive, opened_archive, write_archive
 from orchestrator.journal.bucket import SharedFolder
@@ -153,7 +154,7 @@ class _Held:
         """Writes an archive of these replicates."""
         stamp = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
         made = self.settings.runs / ARCHIVES / f"{path_part(self.name)}.{stamp}.{self.token[:4]}.zip"
-        file = (to or made).absolute()
+        file = file_at(to, "--to") if to else made.absolute()
         if file.exists():
             raise InputError(f"{file} is there already; name another file, for nothing is written over.")
         names, is_whole = {name_of(one) for one in replicates}, len(replicates) == len(self.content.replicates)
@@ -184,9 +185,8 @@ class _Held:
             check_is_no_link(self.folder / key)
             shutil.rmtree(self.folder / key, ignore_errors=True)
         if self.shared:
-            own = (COPY, CURVE_COPY) if left else (COPY, CURVE_COPY, FIRST_NAME)  # the next driver puts new copies
             for file in self.shared.sizes():
-                if file.partition("/")[0] in keys or file in own:
+                if file.partition("/")[0] in keys or file in (COPY, CURVE_COPY):  # the next driver puts new copies
                     self.shared.remove(file)
         if self.tracking:
             from orchestrator.tracking.bin import put_away
@@ -194,6 +194,8 @@ class _Held:
             put_away(self.tracking, self.name, gone, left, self.token)
         if not left:
             self._delete_searches()
+            if self.shared:
+                self.shared.remove(FIRST_NAME)
             for path in (CURVE_FILE, FIRST_NAME, self.settings.audit(self.name), STUDY_FILE):
                 (self.folder / path).unlink(missing_ok=True)  # the audit's is absolute
             return
@@ -262,6 +264,7 @@ class _Held:
             from orchestrator.tracking.bin import rename as rename_runs
 
             rename_runs(self.tracking, self.name, new)
+        self.settings.audit(new).unlink(missing_ok=True)  # of a study that an earlier version removed
         if (audit := self.settings.audit(self.name)).is_file():
             audit.replace(self.settings.audit(new))
         (self.folder / FIRST_NAME).unlink(missing_ok=True)

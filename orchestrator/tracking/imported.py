@@ -1,6 +1,7 @@
 """Studies of runs that others have made, kept in the runs folder so that every command answers of them."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from orchestrator.results.study import Study
 from orchestrator.tracking.lease import StoreLease
 from orchestrator.tracking.lease_holder import FolderLeases
 from orchestrator.tracking.store import store_kind
-from search_spaces.names import check_sweep_name, condition_name_of
+from search_spaces.names import CONDITION_LENGTH, check_sweep_name, condition_name_of
 from trainables.config import content_hash
 from trainables.errors import InputError
 
@@ -19,11 +20,11 @@ TRAINABLE = "imported"
 """In place of the trainable of a study that nothing here can go on with."""
 
 
-def keep_imported(study: Study, settings: Settings) -> None:
+def keep_imported(study: Study, settings: Settings) -> Mapping[str, str]:
     """Writes the study file of a study with a question; an earlier import of the same name is replaced.
 
     Conditions are called as our own may be: `optim/lr=0.1` is `optim-lr=0.1`, and of two that then were alike the later
-    one ends in digits of a hash.
+    one ends in digits of a hash. What each is called is returned, by its name in the study.
 
     Raises:
         InputError: if the name is that of a sweep which ran here, or the tracking store is a server.
@@ -40,9 +41,12 @@ def keep_imported(study: Study, settings: Settings) -> None:
     if is_ours or next(folder.glob("*/journal.jsonl"), None):
         raise InputError(f"{name} is a sweep that ran here; give the import another name by --name.")
     names: dict[str, str] = {}
+    taken = set[str]()
     for condition in study.conditions:
-        plain = condition_name_of(condition)
-        names[condition] = f"{plain}-{content_hash(condition)[:4]}" if plain in names.values() else plain
+        if (plain := condition_name_of(condition)) in taken:
+            plain = f"{condition_name_of(condition, CONDITION_LENGTH - 9)}-{content_hash(condition)[:8]}"
+        names[condition] = plain
+        taken.add(plain)
     declaration: dict[str, Any] = {
         "name": name,
         "description": question.description,
@@ -73,3 +77,4 @@ def keep_imported(study: Study, settings: Settings) -> None:
         lease.release()
     if file.fault:
         raise InputError(f"{file.fault}.")
+    return names

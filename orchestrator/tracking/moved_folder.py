@@ -32,8 +32,10 @@ def follow_folder(settings: Settings) -> None:
         return
     with contextlib.suppress(sqlite3.Error, InputError), opened(sqlite_file(uri), "rw", WAIT_S) as database:
         for experiment_id, name, before in database.execute(EXPERIMENT_PLACES).fetchall():
-            place, now = local_place(before), artifacts / path_part(name)
-            if place is None or place == now or place.parts[-2:] != now.parts[-2:]:
+            if (place := local_place(before)) is None or place.parent.name != artifacts.name:
+                continue
+            now = artifacts / place.name
+            if place == now or not (place.name == path_part(name) or now.is_dir()):  # renamed, it keeps its place
                 continue
             if place.parent.exists() and artifacts.exists() and place.parent.samefile(artifacts):
                 continue  # the same folder under another path

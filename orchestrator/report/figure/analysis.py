@@ -23,6 +23,7 @@ MAX_PANELS = 40
 """How many panels are drawn; the table has all."""
 
 MOST_OF_NAME = 200
+MOST_OF_KIND = 40
 """Characters of the name of a figure's file, without what the analysis is called."""
 
 Rows = Sequence[dict[str, Any]]
@@ -43,9 +44,12 @@ def draw(
 
 def file_name(title: str, kind: str) -> str:
     """`TITLE.KIND.png` without characters that a file's name may not have; digits tell apart what then looks alike."""
-    plain = [re.sub(r"[^A-Za-z0-9=.,_-]+", "_", text)[:MOST_OF_NAME] for text in (title, kind)]
-    apart = "" if plain == [title, kind] else f".{content_hash(title, kind)[:8]}"
-    return f"{plain[0]}{apart}.{plain[1]}.png"
+    name, end = (
+        re.sub(r"[^A-Za-z0-9=.,_-]+", "_", text)[:most] for text, most in ((title, MOST_OF_NAME), (kind, MOST_OF_KIND))
+    )
+    if (name, end) != (title, kind):
+        name += f".{content_hash(title if end == kind else f'{title}.{kind}')[:8]}"
+    return f"{name}.{end}.png"
 
 
 def _panels(rows: Rows, lines: Lines) -> Figure:

@@ -41,6 +41,13 @@ def test_a_name_in_the_legend_is_no_formula(recorded):
     assert done.exit_code == 0 and (recorded / "new" / "a.svg").is_file(), (done.output, done.exception)
 
 
+def test_a_file_in_the_home_is_written_there(recorded, monkeypatch):
+    monkeypatch.setenv("HOME", str(recorded / "home"))
+    (recorded / "home").mkdir()
+    done = call(SWEEP, "--format", "svg", "--output", "~/a.svg")
+    assert done.exit_code == 0 and (recorded / "home" / "a.svg").is_file(), (done.output, done.exception)
+
+
 def test_the_figure_is_drawn_and_named(recorded, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     done = call(SWEEP)

@@ -25,7 +25,8 @@ def test_an_import_keeps_its_reference_where_names_have_signs_that_ours_may_not_
     }  # fmt: skip
     pandas.DataFrame(rows).to_csv("runs.csv", index=False)
     options = ("import", "runs.csv", "--seed", "seed", "--objective", "loss")
-    command(*options, "--condition", "model", "--reference", "base (1", "--name", "models")
+    said = command(*options, "--condition", "model", "--reference", "base (1", "--name", "models")
+    assert "'base #1' is base -1, 'base (1' is base -1-" in said
     names = ponderay.load("models").conditions
     assert names[0] == "base -1" and names[1].startswith("base -1-") and names[2:] == ("ours", "big")
     compared = json.loads(command("compare", "models", "--format", "json"))

@@ -178,7 +178,9 @@ def test_what_does_not_vary_is_uncertain_where_values_repeat_in_what_does():
     pairs = [(points["a"], [points["low"], points["high"]])]
     (hidden,) = beside_line(pairs, ERROR_COST, [*points.values()], tied=("per",))
     assert str(hidden) == str(found)
-    assert "no spread is seen, which may be chance, better in 3 of 3 seeds" in control_line_sentence(found, ERROR_COST)
+    assert "the differences have no spread, which may be chance, better in 3 of 3 seeds" in control_line_sentence(
+        found, ERROR_COST
+    )
 
 
 def test_where_no_spread_over_seeds_is_seen_there_is_no_interval_over_items_either():

@@ -190,6 +190,11 @@ def test_a_part_about_every_replicate_says_what_its_values_are(store):
     )
     assert found.finding is Finding.worse
     assert found.reason == "Contradicted: cost of a is not 5 in 1 of 3 replicates, but 6."
+    three = replace(both, parts=(replace(within, left=ERROR_A, right=10.0, margin=0.06), CHEAPER, LESS_SPREAD))
+    found = judged(three, store, a_error=CLOSE, b_error=WIDE, a_cost=(2.0,) * 5, b_cost=(1.0,) * 5)
+    one = "Contradicted: error of a is not 10 within 0.06 in 2 of 5 replicates"
+    assert found.reason.startswith(one)
+    assert found.reason.endswith("; another part in every replicate, without any spread.")
 
 
 def test_of_a_joint_claim_only_ratios_of_means_leave_out_what_is_0(store):

@@ -51,7 +51,7 @@ def test_a_predictor_is_held_by_its_best_value(factory):
 
 
 @pytest.mark.parametrize(
-    ("loss", "said"), [(96.0, "is 4.0 % below"), (100.0, "is 0.0 % above"), (268.0, "168.0 % above")]
+    ("loss", "said"), [(96.0, "is 4.0 % below"), (100.0, "is equal to linear 100"), (268.0, "168.0 % above")]
 )
 def test_a_predictor_that_has_not_learnt_is_warned_of(factory, loss, said):
     record(factory, 1, 300.0, 90.0)
@@ -114,3 +114,9 @@ def test_every_floor_of_the_families_is_one_of_their_metrics():
         named = {one.floor for one in metrics if one.floor}
         assert named and named <= {one.name for one in metrics}
         assert all(one.direction == "minimize" for one in metrics if one.floor)
+
+
+def test_beside_a_floor_of_0_no_share_is_said():
+    floors = [BesideFloor(f"first seed {seed}", "nll", -float(seed), "linear", 0.0) for seed in (1, 2)]
+    assert beaten_sentences(floors) == tuple(f"first seed {n}: nll -{n} is below linear 0." for n in (1, 2))
+    assert BesideFloor("a", "loss", 0.0, "linear", 0.0).sentence == "a: loss 0 is equal to linear 0."

@@ -9,6 +9,7 @@ from mlflow import MlflowClient
 from mlflow.tracking._tracking_service import utils
 
 from orchestrator.environment.settings import Settings
+from orchestrator.tracking import bin
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.load import load_files
 from tests.integration.sweeps import tiny
@@ -54,6 +55,19 @@ def test_all_files_are_where_the_folder_is_now(workplace, move):
     (found,) = load_files(SWEEP.name, "figures", moved)
     assert found.read() == b"another"
     assert len(tracebacks(moved)) == 2 and all("DivergedError" in text for text in tracebacks(moved))
+
+
+def test_the_files_of_a_renamed_sweep_follow_too(workplace):
+    (first := workplace / "first").mkdir()
+    settings, figure = new_settings(first), workplace / "figure.png"
+    figure.write_bytes(b"a picture")
+    Tracking(settings).store_figures("sweep", [figure])
+    bin.rename(Tracking(settings), "sweep", "older")
+    second = shutil.move(first, workplace / "second")
+    utils._artifact_repos_cache.clear()
+    moved = Settings(second, f"sqlite:///{second / 'mlflow.db'}")
+    Tracking(moved)
+    assert [one.read() for one in load_files("older", "figures", moved)] == [b"a picture"]
 
 
 def test_a_place_that_a_user_chose_stays(workplace):

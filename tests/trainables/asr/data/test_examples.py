@@ -63,7 +63,7 @@ def test_reader_gives_phones_and_holds_speakers_apart(corpus: LibriSpeech):
 def test_a_word_without_phones_is_spoken_noise_and_counted(corpus: LibriSpeech):
     write_utterance(corpus.root, "train", 1, 2, "XYZZYX CAT")
     with pytest.warns(
-        DataWarning, match=r"1 of 11 words \(9\.1%\) of train are not in the .* dictionary: each is .* spn"
+        DataWarning, match=r"1 of 11 words \(9\.1 %\) of train are not in the .* dictionary: each is .* spn"
     ):
         found = read_splits(corpus)
     assert (found.num_skipped, len(everyone(found))) == (0, 8)
@@ -75,7 +75,7 @@ def test_a_word_without_phones_is_spoken_noise_and_counted(corpus: LibriSpeech):
 def test_asked_for_39_labels_such_a_word_is_a_counted_skip(corpus: LibriSpeech):
     write_utterance(corpus.root, "train", 1, 2, "XYZZYX CAT")
     remedy = "`--set data.phones=dictionary_spn` keeps them"
-    with pytest.warns(DataWarning, match=rf"1 of 7 utterances \(14%\) of train are left out: .*; {remedy}"):
+    with pytest.warns(DataWarning, match=rf"1 of 7 utterances \(14 %\) of train are left out: .*; {remedy}"):
         found = read_splits(corpus.model_copy(update={"phones": "dictionary"}))
     assert (found.num_skipped, len(everyone(found)), found.labels) == (1, 7, PHONES)
 
@@ -90,7 +90,7 @@ def test_no_utterance_of_real_speech_is_left_out_and_few_words_are_noise(real_da
     assert "147 of 8,308 words (1.8 %) of train-clean-5" in ours[0]
     noise = [u.labels.count(found.labels.index("spn")) for u in found.train + found.validation]
     assert (sum(noise), sum(map(bool, noise))) == (147, 111)
-    with pytest.warns(DataWarning, match=r"111 of 252 utterances \(44%\) of train-clean-5 are left out"):
+    with pytest.warns(DataWarning, match=r"111 of 252 utterances \(44 %\) of train-clean-5 are left out"):
         fewer = read_splits(config.model_copy(update={"phones": "dictionary"}))
     kept = {u.identity for u, n in zip(found.train + found.validation, noise, strict=True) if not n}
     assert {u.identity for u in fewer.train + fewer.validation} == kept

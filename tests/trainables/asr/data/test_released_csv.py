@@ -66,7 +66,7 @@ def test_a_folder_of_their_own_may_be_named(corpus, tmp_path):
 def test_a_recording_without_a_row_is_a_counted_skip(corpus):
     write_utterance(corpus.root, "train", 1, 1, "THE")
     with pytest.warns(
-        DataWarning, match=r"1 of 4 utterances \(25%\) of train are left out: each stands in no CSV file"
+        DataWarning, match=r"1 of 4 utterances \(25 %\) of train are left out: each stands in no CSV file"
     ):
         assert read_splits(corpus).num_skipped == 1
 

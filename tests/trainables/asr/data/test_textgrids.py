@@ -53,7 +53,7 @@ def test_beside_the_audio_is_where_they_are_looked_for_first(aligned: LibriSpeec
 
 def test_a_recording_without_a_textgrid_is_a_counted_skip(aligned: LibriSpeech):
     write_utterance(aligned.root, "train", 1, 1, "THE")
-    with pytest.warns(DataWarning, match=r"1 of 4 utterances \(25%\) of train are left out: each has no TextGrid"):
+    with pytest.warns(DataWarning, match=r"1 of 4 utterances \(25 %\) of train are left out: each has no TextGrid"):
         assert read_splits(aligned).num_skipped == 1
 
 
