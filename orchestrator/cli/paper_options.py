@@ -83,7 +83,7 @@ def refuse_without_figure(
     output: Path | None,
     only: list[str] | None = None,
 ) -> Path | None:
-    """The absolute path of the output; refuses options of a figure for a paper where none is drawn.
+    """The path of the output; refuses options of a figure for a paper where none is drawn.
 
     Raises:
         InputError: if there is one, or the file cannot be made.

@@ -23,7 +23,7 @@ from orchestrator.cli.options import (
 )
 from orchestrator.console.printing import Format, OutputFormat
 from orchestrator.console.spinner import spinner
-from orchestrator.environment.places import file_at, folder_at
+from orchestrator.environment.places import expanded, file_at, folder_at
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -91,7 +91,9 @@ def report(
     from orchestrator.tracking.load import open_tracking
 
     settings, sweep = read_settings(), find_recorded(name, smoke, values)
-    folder = folder_at(output, "--output") if output else settings.reports(sweep.name)
+    if output:
+        folder_at(output, "--output")
+    folder = expanded(output) if output else settings.reports(sweep.name)
     bundle = file_at(bundle, "--bundle") if bundle else None
     parts = [read_part(file, sweep) for file in with_bundles or ()]
     answers = _answers(sweep, settings, where, reference, parts)

@@ -35,21 +35,27 @@ def folder_at(given: str | Path, setting: str) -> Path:
 
 
 def file_at(given: Path, setting: str) -> Path:
-    """The absolute path of the file that the user names, in a folder as of `folder_at`; nothing is made.
+    """The path of the file that the user names, in a folder as of `folder_at`; nothing is made.
 
     Raises:
         InputError: if no file is there and none can be.
     """
-    place = folder_at(given.parent, setting) / given.name
+    folder_at(given.parent, setting)
+    place = expanded(given)
     with contextlib.suppress(OSError):  # no folder has a name that is too long
         if place.is_dir():
             raise InputError(f"{setting} must be a file, but {given} is a folder; name a file in it.")
     return place
 
 
+def expanded(given: str | Path) -> Path:
+    """The path that a user means, whose home is `~`."""
+    return Path(os.path.expanduser(given))  # noqa: PTH111  # never raises
+
+
 def absolute(given: str | Path) -> Path:
-    """The absolute path that a user means, whose home is `~`."""
-    return Path(os.path.expanduser(given)).absolute()  # noqa: PTH111  # never raises
+    """The same from the root on."""
+    return expanded(given).absolute()
 
 
 def folder_fault(place: Path) -> str:

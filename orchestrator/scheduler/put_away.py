@@ -154,7 +154,7 @@ class _Held:
         """Writes an archive of these replicates."""
         stamp = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
         made = self.settings.runs / ARCHIVES / f"{path_part(self.name)}.{stamp}.{self.token[:4]}.zip"
-        file = file_at(to, "--to") if to else made.absolute()
+        file = (file_at(to, "--to") if to else made).absolute()
         if file.exists():
             raise InputError(f"{file} is there already; name another file, for nothing is written over.")
         names, is_whole = {name_of(one) for one in replicates}, len(replicates) == len(self.content.replicates)

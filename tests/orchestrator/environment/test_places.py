@@ -50,7 +50,7 @@ def test_a_new_folder_is_made_with_those_above_it(workplace, monkeypatch):
 def test_a_file_is_no_folder_and_may_be_in_a_new_one(workplace, monkeypatch):
     monkeypatch.setenv("HOME", str(workplace))
     assert file_at(Path("~/new/a.csv"), "--to") == workplace / "new" / "a.csv"
-    assert file_at(Path("a.csv"), "--to") == workplace / "a.csv" and not (workplace / "new").exists()
+    assert file_at(Path("a.csv"), "--to") == Path("a.csv") and not (workplace / "new").exists()
     (workplace / "folder.csv").mkdir()
     for given in ("folder.csv", "~/folder.csv", ".", ".."):
         with pytest.raises(InputError, match=r"^--to must be a file, but .* is a folder; name a file in it"):
