@@ -136,14 +136,17 @@ def sweep_eta_s(
 
 
 def expected_eta_s(num_waiting: float, runs: Sequence[LiveRun], duration_s: float, now_s: float) -> float | None:
-    """Seconds until all is done if a replicate takes `duration_s`, as many at once as now; None if none has started."""
+    """Seconds until all is done if a replicate takes `duration_s`, as many at once as now.
+
+    None if none has started, or all that is left already takes longer: nobody knows how much.
+    """
     started = [run for run in runs if run.has_started]
     if not started:
         return None
     whole = [duration_s * (1 - _fraction(run.start[1], run.num_steps)) for run in started]
     left = [max(0.0, took_s - (now_s - run.start[0])) for took_s, run in zip(whole, started, strict=True)]
     num_to_start = num_waiting + len(runs) - len(started)
-    return max(max(left), (sum(left) + num_to_start * duration_s) / len(started))
+    return max(max(left), (sum(left) + num_to_start * duration_s) / len(started)) or None
 
 
 def duration_text(seconds: float | None) -> str:

@@ -181,6 +181,15 @@ def test_what_is_left_of_a_run_that_goes_on_and_of_one_that_takes_longer_than_ex
     """Half of two runs is 200 s, of which 100 have passed: 1,400 s for two; of 80 s nothing is left, and 240 wait."""
     assert summaries_of_two_live_and_three_waiting(expected_s=400.0, begun_step=50)[0] == "11:40"
     assert summaries_of_two_live_and_three_waiting(expected_s=80.0)[0] == "2:00"
+    file, clock, view = log_view()
+    with view:
+        view.expect(80.0)
+        view.conditions({"a": {"live": 1}})
+        view.begin("k", "k", 0, 0)
+        view.record("k", {"kind": "started"})
+        clock.now_s += 100
+        view.tick()
+    assert lines_of(file)[-1] == "0/1 done  0 failed  1 live  ETA ?"
 
 
 def test_a_run_that_was_continued_near_its_end_says_nothing_of_the_share_of_tests():
