@@ -189,7 +189,7 @@ def test_what_is_left_of_a_run_that_goes_on_and_of_one_that_takes_longer_than_ex
         view.record("k", {"kind": "started"})
         clock.now_s += 100
         view.tick()
-    assert lines_of(file)[-1] == "0/1 done  0 failed  1 live  ETA ?"
+    assert lines_of(file)[-2] == "0/1 done  0 failed  1 live  ETA ?"
 
 
 def test_a_run_that_was_continued_near_its_end_says_nothing_of_the_share_of_tests():
