@@ -9,7 +9,7 @@ from orchestrator.environment.settings import Settings
 from orchestrator.forecast.model import Timing, time_journal
 from orchestrator.journal.folder import ReplicateFolder, looked_at
 from orchestrator.journal.lines import Record
-from orchestrator.journal.summary import JournalSummary, summarise
+from orchestrator.journal.summary import JournalSummary, is_over, summarise
 from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.capacity import Capacity, check_capacity
 from orchestrator.scheduler.earlier_results import EarlierResults, end_of, under_recorded_names
@@ -30,7 +30,7 @@ class RunStatus:
     """How a replicate or prerequisite stands.
 
     Attributes:
-        step: of its last checkpoint; 0 without one.
+        step: of its last checkpoint, 0 without one; where training is over, the last.
         missing: the share of its evaluations that are not done.
         timing: what its journal says; None without a journal.
     """
@@ -156,18 +156,16 @@ def _drawn(factory: TaskFactory, study: Study) -> list[Condition]:
 
 def _status(task: Task, folder: ReplicateFolder, known: Replicate | None) -> RunStatus:
     records, checkpoints, sizes = folder.records(), folder.checkpoints(), folder.checkpoint_sizes()
-    timing = time_journal(records, task.work.planned_steps)
+    journal, timing = summarise(records), time_journal(records, task.work.planned_steps)
     if timing.whole_s is None and known and known.state == "complete" and known.duration_s > 0:
         timing = Timing(known.duration_s, known.duration_s)
-    done = folder.evaluations() | (known.evaluations if known else set())
-    num_steps, last = task.work.num_steps, folder.last_step()
-    is_over = any(r["kind"] == "trained" for r in records) if num_steps is None else last >= num_steps
-    step = max((checkpoint for checkpoint in checkpoints if checkpoint <= last), default=0)
-    if is_over:
-        step = last if num_steps is None else num_steps
+    done = journal.evaluations | (known.evaluations if known else set())
+    step = max((checkpoint for checkpoint in checkpoints if checkpoint <= journal.step), default=0)
+    if is_over(records, task.work.num_steps):
+        step = task.work.num_steps or journal.step
     return RunStatus(
         task=task,
-        state=_state(task, summarise(records), known, step),
+        state=_state(task, journal, known, step),
         step=step,
         missing=len(task.evaluations - done) / max(1, len(task.evaluations)),
         timing=timing,

@@ -40,7 +40,7 @@ class Watchdog:
     """A context manager around the running of `scheduler`.
 
     Args:
-        end: None where work runs in the driver's own process, which nobody but its user may end.
+        end: None: nothing is ended.
         max_device_s: what this driver's tasks may use of devices, in device seconds.
         tell: told of work for which the cluster finds no place.
         room: what the cluster has, in words; empty while it is away.

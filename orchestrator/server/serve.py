@@ -30,7 +30,7 @@ UVICORN: Final = "--log-level warning --no-access-log --timeout-graceful-shutdow
 LOOK_S: Final = 2.0
 """How often it is seen whether all that serves is there."""
 APP: Final = "ponderay"
-"""`tracking_app`, as it is called in the package's metadata."""
+"""The name in the package's metadata under which MLflow finds `orchestrator.server.app:create_app`."""
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ NO_PLACE: Final = (PermissionError, NotADirectoryError, FileNotFoundError)
 
 
 class Tracking:
-    """The tracking store; opened by the driver, and by commands that read."""
+    """The tracking store, opened by the driver and by commands that read or store an answer."""
 
     def __init__(self, settings: Settings) -> None:
         logging.getLogger("mlflow").setLevel(logging.WARNING)
@@ -202,7 +202,7 @@ class Tracking:
         traceback: str = "",
         artifacts: Path | None = None,
     ) -> None:
-        """Ends a run, complete, failed or stopped, with the last of what `log` takes; a traceback becomes an artifact.
+        """Ends a run, in whatever state, with the last of what `log` takes; a traceback becomes an artifact.
 
         Where the place of the files cannot be written, that is warned of, and the numbers are stored without them.
         """
