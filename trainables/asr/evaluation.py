@@ -206,7 +206,7 @@ def test_metrics(results: Results, config: AsrConfig, control: Control, num_labe
         "macs_per_frame": results.macs_per_frame,
         "paper_flops_per_frame": cost.paper_flops_per_frame(config, control.controller, num_labels, rate),
         "routing_rate": rate,
-        "num_too_short": sum(not math.isfinite(o.loss_nats) for o in outcomes),
+        "num_too_short": sum(math.isinf(o.loss_nats) for o in outcomes),
         "real_time_factor": results.duration_s / (num_frames * config.ar.features.frame_s),
         "eval_frames_per_s": num_frames / results.duration_s,
     }
