@@ -263,6 +263,8 @@ def _with_value(config: C, path: str, value: object, whole_path: str) -> C:
         raise InputError(f"`{whole_path}` is not a config path: {name!r} is not one of {', '.join(sorted(values))}.")
     if rest and not is_config(values[name]):
         raise InputError(f"`{whole_path}` is not a config path: `{name}` has no fields of its own.")
+    if is_dataclass(config) and not rest and not all(one.init for one in fields(config) if one.name == name):
+        raise InputError(f"`{whole_path}` cannot be set: {type(config).__name__} computes it (`init=False`).")
     values[name] = _with_value(values[name], rest, value, whole_path) if rest else value
     if not rest and name in secret_fields(type(config)) and isinstance(value, str):
         plain(value)
@@ -296,7 +298,15 @@ _noted: dict[Any, Mapping[str, frozenset[str]]] = {}  # a sweep of two thousand 
 def _annotations(kind: Any) -> Mapping[str, frozenset[str]]:
     """What is noted of each field, such as `NOT_IN_KEY`."""
     if kind not in _noted:
-        names = kind.model_fields if issubclass(kind, BaseModel) else [field.name for field in fields(kind)]
+        is_model = issubclass(kind, BaseModel)
+        names = kind.model_fields if is_model else [field.name for field in fields(kind)]
+        by_name = is_model and (kind.model_config.get("populate_by_name") or kind.model_config.get("validate_by_name"))
+        for name in names if is_model and not by_name else ():
+            if kind.model_fields[name].validation_alias is not None:
+                raise InputError(
+                    f"`{kind.__name__}.{name}` has an alias, and pydantic reads the field by nothing else; give the "
+                    "config `model_config = ConfigDict(validate_by_name=True)`, for a sweep sets fields by their names."
+                )
         hints = _hints(kind)
         _noted[kind] = {name: _marks(hints[name]) for name in names}
     return _noted[kind]

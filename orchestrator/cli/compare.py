@@ -85,6 +85,7 @@ def compare(
     from orchestrator.environment.settings import read_settings
     from orchestrator.pareto.equal_cost import unequal_costs
     from orchestrator.pareto.front import front
+    from orchestrator.report.sentences import uncounted
     from orchestrator.results.lookup import no_points
     from orchestrator.scheduler.kept_checkpoint import with_items
     from orchestrator.tracking.curves import with_validations
@@ -114,9 +115,10 @@ def compare(
         pairs = [(pair.a, pair.b) for pair in comparisons if {pair.a, pair.b} <= names]
         unequal = unequal_costs(pairs, all_points, question.objectives)
     if format is Format.table:
-        for note in question.notes if b is None else filter(None, [question.shown_note]):
-            say(note)
+        say(*(question.notes if b is None else filter(None, [question.shown_note])))
     _show(question, study, comparisons, unequal, format)
+    if format is Format.table:
+        say(*uncounted(study))
 
 
 def _never_hidden(sweep: "Sweep", names: Sequence[str | None], reference: str | None, study: "Study") -> list[str]:

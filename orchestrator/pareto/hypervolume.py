@@ -33,7 +33,8 @@ class Volume:
 
     def is_outside(self) -> bool:
         """Whether the interval does not hold the value; see `OUTSIDE`."""
-        return self.value < self.interval.low or self.value > self.interval.high
+        slack = student.RESOLUTION * abs(self.value)
+        return bool(self.value < self.interval.low - slack or self.value > self.interval.high + slack)
 
 
 def volume(points: Sequence[Point], objectives: Sequence[Objective]) -> Volume | None:

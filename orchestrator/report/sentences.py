@@ -19,6 +19,7 @@ from orchestrator.results.comparison import is_not_worse
 from orchestrator.results.points import Point
 from orchestrator.results.provenance import StudyProvenance
 from orchestrator.results.question import Question
+from orchestrator.results.study import Study
 from search_spaces.size import arguments
 
 MAX_NAMED: Final = 5
@@ -161,9 +162,9 @@ def _equation(symbol: str, text: str) -> str:
     return f"{symbol} {text[0]} {text[1:]}" if text[:1] in ("<", ">") else f"{symbol} = {text}"
 
 
-def _gaps(answers: Answers) -> list[str]:
-    """Replicates and conditions that are missing."""
-    states: Counter[str] = Counter(replicate.state for replicate in answers.study.replicates)
+def uncounted(study: Study) -> tuple[str, ...]:
+    """How many replicates have no result, as a sentence; none where all have one."""
+    states: Counter[str] = Counter(replicate.state for replicate in study.replicates)
     open_states = {
         "failed": "failed",
         "pruned": "pruned by their curves",
@@ -171,9 +172,14 @@ def _gaps(answers: Answers) -> list[str]:
         "stopped": "stopped before the end",
     }
     parts = [f"{states[state]:,} {words}" for state, words in open_states.items() if states[state]]
-    total, missing = len(answers.study.replicates), missing_conditions(answers)
-    gaps = [f"Of {counted(total, 'replicate')}, {listed(parts)}: they count in nothing here."] if parts else []
-    if missing:
+    total = counted(len(study.replicates), "replicate")
+    return (f"Of {total}, {listed(parts)}: they count in nothing here.",) if parts else ()
+
+
+def _gaps(answers: Answers) -> list[str]:
+    """Replicates and conditions that are missing."""
+    gaps = list(uncounted(answers.study))
+    if missing := missing_conditions(answers):
         gaps.append(f"Without a value, and in no comparison: {listed(missing)}.")
     if compared := {comparison.a for comparison in answers.comparisons}:
         others = [point for point in answers.front.points if point.condition != answers.question.reference]

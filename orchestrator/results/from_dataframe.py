@@ -57,7 +57,10 @@ def read_dataframe(
         is_wanted = metric.partition("@")[0] in wanted
         if (numbers := _numbers(columns[metric], metric, places, is_wanted)) is not None:
             plain = " ".join(metric.split())  # headings of spreadsheets have line breaks
-            metrics[plain.removeprefix(METRIC) if own else plain] = numbers
+            plain = plain.removeprefix(METRIC) if own else plain
+            if plain in metrics:
+                raise InputError(f"Two columns are {plain!r}, but for spaces; rename one of them.")
+            metrics[plain] = numbers
     states = [_state(word) for word in columns.get(state_column, [])]
     for i, place in enumerate(places):
         for name in names:

@@ -49,15 +49,15 @@ def counterpart(evaluation: str, own: Collection[str]) -> str:
 def columns_of(metrics: Sequence[str], reported: Collection[str]) -> dict[str, list[str]]:
     """The `reported` name of each of the objectives' metrics, by evaluation; "" is without one.
 
-    A metric that an evaluation reports of no replicate at all is the replicate's own, such as a cost of training. An
-    evaluation that reports none of the metrics is not asked for them.
+    A metric that no evaluation reports is the replicate's own, such as a cost of training. An evaluation that lacks one
+    which others report is not asked: the same name without an evaluation is a number of training.
     """
     evaluations = sorted({name.partition("@")[2] for name in reported if "@" in name})
-    tested = [one for one in evaluations if any(f"{metric}@{one}" in reported for metric in metrics)]
-    return {
-        one: [f"{metric}@{one}" if f"{metric}@{one}" in reported else metric for metric in metrics]
-        for one in tested or [""]
-    }
+    own = {metric for metric in metrics if not any(f"{metric}@{one}" in reported for one in evaluations)}
+    tested = evaluations if own != set(metrics) else [""]
+    columns = {one: [metric if metric in own else f"{metric}@{one}" for metric in metrics] for one in tested}
+    whole = {one: names for one, names in columns.items() if all(name in own or name in reported for name in names)}
+    return whole or columns
 
 
 def points_of(study: Study, objectives: Sequence[Objective]) -> tuple[Point, ...]:

@@ -295,7 +295,9 @@ def _acts(statement: ast.stmt, own: set[str], every: set[str]) -> bool:
         case ast.Import() | ast.ImportFrom():
             return not own & every
         case ast.Assign() | ast.AnnAssign():
-            return not own or any(isinstance(node, ast.Call) for node in ast.walk(statement))
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            reaches = any(isinstance(node, (ast.Attribute, ast.Subscript)) for one in targets for node in ast.walk(one))
+            return not own or reaches or any(isinstance(node, ast.Call) for node in ast.walk(statement))
     return True
 
 

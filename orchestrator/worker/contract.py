@@ -18,6 +18,12 @@ def check_contract(sweep: Sweep) -> None:
     for config in [sweep.config(condition, sweep.seeds[0]) for condition in sweep.conditions] or [sweep.base]:
         _check_config(sweep, trainable, config)
     directions = {metric.name: metric.direction for metric in trainable.metrics}
+    for metric in trainable.metrics:
+        if metric.floor and (metric.floor not in directions or metric.direction != "minimize"):
+            raise InputError(
+                f"{trainable.path}: `floor` must name another of its metrics, and be of one to minimize, but "
+                f"{metric.name!r}, to {metric.direction}, has {metric.floor!r}."
+            )
     for constraint in sweep.search.constraints if sweep.search else ():
         if directions and constraint.metric not in directions:
             raise InputError(

@@ -311,7 +311,7 @@ def _evaluate(
                 if (clear := in_our_words(error, candidate.name)) is error:
                     raise
                 raise clear from None
-        if not trial.reported[1]:
+        if not trial.reported or not trial.reported[1]:
             raise ValueError(f"`evaluate` ended without a report under {name!r}; it must call `trial.report`.")
         step, metrics, artifacts = trial.reported
         tried.append((step, {CHECKPOINT_STEP: step_of(candidate.name)} | metrics, artifacts))

@@ -105,7 +105,7 @@ class JournalTrial:
 class EvaluationTrial(JournalTrial):
     """A `Trial` for `evaluate`: its report is kept in memory until the best checkpoint is known."""
 
-    reported: tuple[int, dict[str, float], dict[str, bytes]] = (0, {}, {})
+    reported: tuple[int, dict[str, float], dict[str, bytes]] | None = None
 
     def report(
         self,
@@ -117,6 +117,8 @@ class EvaluationTrial(JournalTrial):
     ) -> None:
         """Keeps `metrics` and `artifacts` in memory."""
         _check_step(step)
+        if self.reported is not None:
+            raise ValueError("`evaluate` must report once under each evaluation; put all its metrics into one report.")
         self.reported = (step, _numbers(metrics), _read(artifacts))
 
 

@@ -272,6 +272,7 @@ def test_on_a_narrow_terminal_each_comparison_is_a_paragraph(study, printed):
     text = printed("surprisal@greedy", width=80, metric=["per"])
     first, *others = text.splitlines()
     assert first == "surprisal@greedy against random@greedy, per: better"
+    assert others[-1] == "Of 9 replicates, 1 failed: they count in nothing here."
     paragraph = " ".join(line.strip() for line in others if line.startswith("  "))
     assert all(f"{heading} " in paragraph for heading in HEADINGS if heading != "answer")
     assert max(len(line) for line in others if line.startswith("  ")) <= 80

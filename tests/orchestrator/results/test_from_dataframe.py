@@ -134,6 +134,8 @@ def test_tables_without_a_row_and_with_two_columns_of_one_name_are_refused():
         Study.from_dataframe(frame[:0], OBJECTIVES)
     with pytest.raises(InputError, match="two are called 'error'"):
         Study.from_dataframe(frame.rename(columns={"cost": "error"}), OBJECTIVES)
+    with pytest.raises(InputError, match="Two columns are 'error', but for spaces; rename one of them"):
+        Study.from_dataframe(frame.assign(**{"error ": 0.5}), OBJECTIVES)
     with pytest.raises(InputError, match="row 1 and row 2 are both 'a' with seed 1"):
         Study.from_dataframe(pandas.concat([frame[1:2], frame[:1], frame[:1]]), OBJECTIVES)
 

@@ -66,6 +66,12 @@ def test_a_condition_that_was_not_tested_so_has_no_point_there():
     assert [name for name, _, _ in found([a, b])] == ["a@test", "a@test_median", "b@test"]
 
 
+def test_an_evaluation_that_lacks_an_objective_has_no_point_by_the_number_of_training():
+    a = ("a", 1, {"error": 0.001, "cost": 10.0, "error@clean": 0.3, "cost@clean": 9.0, "cost@speed": 9.0})
+    assert found([a]) == [("a@clean", (1,), ((0.3,), (9.0,)))]
+    assert found([("a", 1, {"error": 0.001, "cost": 10.0, "error@clean": 0.3, "cost@speed": 9.0})]) == []
+
+
 def test_metrics_that_are_no_objectives_make_no_points_of_their_own():
     rows = [("a", 1, {"error": 0.5, "cost": 10.0, "hits@1": 0.3, "hits@10": 0.6})]
     assert found(rows) == [("a", (1,), ((0.5,), (10.0,)))]

@@ -193,6 +193,16 @@ def test_what_a_method_of_the_config_uses_is_code_and_what_the_sweep_beside_it_d
     assert (code_version("toy") != before) is is_code
 
 
+@pytest.mark.parametrize("reached", ["sibling.SCALE", "sibling.SCALES['a']"])
+def test_what_a_module_sets_in_another_one_is_code(lab, reached):
+    """Beside the sweep: `train` reads it through what it calls there."""
+    versions = []
+    for value in (2.0, 5.0):
+        write(lab, {"toy.py": f"{BESIDE_A_SWEEP}\n{reached} = {value}\n"})
+        versions.append(code_version("toy"))
+    assert versions[0] != versions[1]
+
+
 def test_a_file_beside_a_single_file_is_its_code(lab):
     write(lab, {"toy.py": BESIDE_A_SWEEP.replace("2 * width", "sibling.LEARNING_RATE * width")})
     before = code_version("toy")

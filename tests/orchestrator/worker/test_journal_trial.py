@@ -20,6 +20,14 @@ def test_a_step_is_an_integer(work, kind, step):
     assert (folder.records(), sent) == ([], [])
 
 
+def test_an_evaluation_that_reports_twice_is_refused(work):
+    """The second report would take the place of the first."""
+    trial = EvaluationTrial(ReplicateFolder(work.folder, {}), work, print, is_writer=True)
+    trial.report({"loss": 1.0}, step=1)
+    with pytest.raises(ValueError, match="`evaluate` must report once under each evaluation; put all its metrics"):
+        trial.report({"per": 1.0}, step=1)
+
+
 def test_what_a_report_may_hold_is_read_back_as_it_was_written(work):
     folder = ReplicateFolder(work.folder, {})
     values = {"a": np.float32(1.5), "b": torch.tensor(2), "c": True, "d": float("inf"), "e": np.int64(3)}
