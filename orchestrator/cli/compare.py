@@ -85,7 +85,7 @@ def compare(
     from orchestrator.environment.settings import read_settings
     from orchestrator.pareto.equal_cost import unequal_costs
     from orchestrator.pareto.front import front
-    from orchestrator.report.sentences import uncounted
+    from orchestrator.report.sentences import of_replicates
     from orchestrator.results.lookup import no_points
     from orchestrator.scheduler.kept_checkpoint import with_items
     from orchestrator.tracking.curves import with_validations
@@ -118,7 +118,7 @@ def compare(
         say(*(question.notes if b is None else filter(None, [question.shown_note])))
     _show(question, study, comparisons, unequal, format)
     if format is Format.table:
-        say(*uncounted(study))
+        say(*of_replicates(study))
 
 
 def _never_hidden(sweep: "Sweep", names: Sequence[str | None], reference: str | None, study: "Study") -> list[str]:

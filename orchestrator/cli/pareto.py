@@ -95,7 +95,7 @@ def _print_front(study: "Study", front: "UncertainFront", objectives: "Sequence[
     from orchestrator.console.printing import to_csv
     from orchestrator.report import front_table
     from orchestrator.report.selection import selected_points
-    from orchestrator.report.sentences import uncounted
+    from orchestrator.report.sentences import of_replicates
 
     if format is Format.json:
         print(front_table.front_json(study.sweep, front, objectives, study.configs))
@@ -111,7 +111,7 @@ def _print_front(study: "Study", front: "UncertainFront", objectives: "Sequence[
                 f"Shown: {part} of the front, and of {len(front.points) - num_front:,} other points "
                 f"{len(rows) - num_printed}, the likeliest to be on it, then the nearest to it; --format csv lists all."
             )
-        say(*front_table.front_sentences(front, objectives), *uncounted(study))
+        say(*front_table.front_sentences(front, objectives), *of_replicates(study))
 
 
 def _keep_figures(answers: "Answers", settings: "Settings", format: Format) -> None:

@@ -3,7 +3,7 @@
 import math
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from orchestrator.pareto.membership import Membership
@@ -162,8 +162,8 @@ def _equation(symbol: str, text: str) -> str:
     return f"{symbol} {text[0]} {text[1:]}" if text[:1] in ("<", ">") else f"{symbol} = {text}"
 
 
-def uncounted(study: Study) -> tuple[str, ...]:
-    """How many replicates have no result, as a sentence; none where all have one."""
+def of_replicates(study: Study) -> tuple[str, ...]:
+    """Sentences on replicates without a result, and on seeds that changed nothing; none where there is none."""
     states: Counter[str] = Counter(replicate.state for replicate in study.replicates)
     open_states = {
         "failed": "failed",
@@ -173,12 +173,19 @@ def uncounted(study: Study) -> tuple[str, ...]:
     }
     parts = [f"{states[state]:,} {words}" for state, words in open_states.items() if states[state]]
     total = counted(len(study.replicates), "replicate")
-    return (f"Of {total}, {listed(parts)}: they count in nothing here.",) if parts else ()
+    found = [f"Of {total}, {listed(parts)}: they count in nothing here."] if parts else []
+    of_condition: dict[str, list[Mapping[str, float]]] = {}
+    for one in study.replicates:
+        of_condition.setdefault(one.condition, []).extend([one.metrics] if one.state == "complete" else [])
+    several = [metrics for metrics in of_condition.values() if len(metrics) > 1]
+    if several and all(one == metrics[0] for metrics in several for one in metrics):
+        found.append("No metric differs between the seeds of any condition: does `config.seed` reach the model?")
+    return tuple(found)
 
 
 def _gaps(answers: Answers) -> list[str]:
     """Replicates and conditions that are missing."""
-    gaps = list(uncounted(answers.study))
+    gaps = list(of_replicates(answers.study))
     if missing := missing_conditions(answers):
         gaps.append(f"Without a value, and in no comparison: {listed(missing)}.")
     if compared := {comparison.a for comparison in answers.comparisons}:
