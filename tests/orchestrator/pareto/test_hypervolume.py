@@ -8,7 +8,8 @@ import pytest
 from scipy import stats
 
 from orchestrator.pareto.front import front
-from orchestrator.pareto.hypervolume import volume
+from orchestrator.pareto.hypervolume import Volume, volume
+from orchestrator.statistics.summary import Interval
 from search_spaces.sweep import Objective
 from tests.orchestrator.pareto.made_up import ERROR_COST, ERROR_COST_LATENCY, study_of
 from tests.orchestrator.statistics.scalar_forms import jackknife_interval
@@ -140,3 +141,9 @@ def test_the_interval_covers_the_true_volume_of_a_well_separated_front(n, is_pai
     margin = 4 * math.sqrt(0.95 * 0.05 / num_studies)
     print(f"n = {n}, {'paired' if is_paired else 'own seeds'}: covered {num_covered / num_studies:.3f}")
     assert abs(num_covered / num_studies - 0.95) < margin + (0 if is_paired else 0.01)
+
+
+def test_a_volume_at_the_rounded_end_of_its_interval_is_not_outside():
+    ends = 0.00228 * (1 + 1e-15), 0.00228 * (1 + 3e-15)
+    assert not Volume(0.00228, (1.0,), Interval(*ends)).is_outside()
+    assert Volume(0.00228, (1.0,), Interval(0.0023, 0.0024)).is_outside()
