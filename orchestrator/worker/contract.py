@@ -8,7 +8,7 @@ from orchestrator.worker.trainable import Trainable, load
 from orchestrator.worker.work import config_type
 from search_spaces.known_names import known_names
 from search_spaces.sweep import Sweep
-from trainables.config import NAME, fields_of, is_config
+from trainables.config import NAME, content_hash, fields_of, is_config, with_value
 from trainables.errors import InputError
 
 
@@ -52,6 +52,12 @@ def check_contract(sweep: Sweep) -> None:
             raise InputError(
                 f"{sweep.name}: `{wanted.config_path}`, of the prerequisite {wanted.name!r} with `each_seed`, must "
                 f"have a `seed`, but has {', '.join(fields_of(inner))}."
+            )
+        by_seed = [getattr(with_value(sweep.base, "seed", seed), wanted.config_path) for seed in sweep.seeds[:2]]
+        if not wanted.each_seed and len(set(map(content_hash, by_seed))) > 1:
+            raise InputError(
+                f"{sweep.name}: `{wanted.config_path}` differs between seeds, but all share one run of the "
+                f"prerequisite {wanted.name!r}; give it `each_seed=True`, or a config that no seed changes."
             )
         _check_config(sweep, load(wanted.trainable), inner)
 
