@@ -68,8 +68,7 @@ def _print_more(report: "SetReport") -> None:
         out.print(
             f"{report.name}: {report.num_with_unknown_words:,} of {report.num_utterances:,} utterances "
             f"({100 * report.num_with_unknown_words / report.num_utterances:.0f} %) have words that the dictionary "
-            "lacks; "
-            "each such word is the label spn, or with data.phones=dictionary the utterance is left out: "
+            "lacks; each such word is the label spn, or with data.phones=dictionary the utterance is left out: "
             f"{listed}{f' and {rest:,} more' if rest > 0 else ''}",
             markup=False,
             soft_wrap=True,

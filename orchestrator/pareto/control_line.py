@@ -80,13 +80,14 @@ def beside_line(
     Raises:
         InputError: if a point has fewer than two controls, two costs are equal within a seed, or seeds differ.
     """
-    hidden = [
-        o.metric in tied or shape.may_hide_noise([one.values[j] for one in every]) for j, o in enumerate(objectives)
-    ]
+    hides_noise = any(
+        one.metric in tied or shape.may_hide_noise([point.values[j] for point in every])
+        for j, one in enumerate(objectives[:2])
+    )
     for point, controls in pairs:
         _check(point, controls)
     sign = float(signs(objectives)[0])
-    results = [_beside(point, controls, sign, any(hidden[:2])) for point, controls in pairs]
+    results = [_beside(point, controls, sign, hides_noise) for point, controls in pairs]
     adjusted = holm([*(result.p for result in results), *others])
     answered = []
     for pair, result, p in zip(pairs, results, adjusted[: len(results)], strict=True):

@@ -178,11 +178,14 @@ def control_line_sentence(found: BesideLine, objectives: Sequence[Objective]) ->
     interval = f", 95 % interval {said}" if said else ""
     both = between(found.both, digits)
     items = f" Over seeds and {found.num_groups:,} groups of test items {both}." if both else ""
-    untested = (
-        "the differences have no spread, which may be chance" if found.num_seeds > 1 else "one seed has no spread"
-    )
-    p = f"p (Holm) {p_value(found.p_holm)}" if p_value(found.p_holm) else untested
-    p = "nothing varies over the seeds, so it is certain" if found.is_certain else p
+    if found.is_certain:
+        p = "nothing varies over the seeds, so it is certain"
+    elif p_value(found.p_holm):
+        p = f"p (Holm) {p_value(found.p_holm)}"
+    elif found.num_seeds > 1:
+        p = "the differences have no spread, which may be chance"
+    else:
+        p = "one seed has no spread"
     return (
         f"{found.name} against the controls at its {cost} of {found.cost:,.6g}: {found.answer}. Its {error} is "
         f"{found.error:.4g} and theirs {found.line:.4g}; difference {signed(found.difference, digits)}{interval}, "

@@ -264,7 +264,6 @@ class _Held:
             from orchestrator.tracking.bin import rename as rename_runs
 
             rename_runs(self.tracking, self.name, new)
-        self.settings.audit(new).unlink(missing_ok=True)  # of a study that an earlier version removed
         if (audit := self.settings.audit(self.name)).is_file():
             audit.replace(self.settings.audit(new))
         (self.folder / FIRST_NAME).unlink(missing_ok=True)

@@ -98,8 +98,15 @@ def join_studies(study: Study, parts: Sequence[Part], order: Sequence[str]) -> t
     places = {name: i for i, name in enumerate(dict.fromkeys((*order, *(condition for condition, _ in found))))}
     known = sorted(found.values(), key=lambda one: (places[one.condition], one.seed))
     is_alone = len(parts) == 1 and not study.replicates
-    joined = replace(study, replicates=tuple(known), settings=settings, configs=configs, audit=audit)
-    joined = replace(joined, validations=validations, items=items)
+    joined = replace(
+        study,
+        replicates=tuple(known),
+        settings=settings,
+        configs=configs,
+        audit=audit,
+        validations=validations,
+        items=items,
+    )
     return joined, "" if is_alone else " ".join(sentences)
 
 
