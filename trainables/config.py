@@ -34,8 +34,6 @@ IN_KEY_IF_SET: Final = "in key if set"
 PLAIN: Final = (bool, int, float, str, type(None))
 """What holds no other value, and is written without the name of its type."""
 
-HOLDERS: Final = (tuple, list, dict, set, frozenset)
-
 
 def _absolute(path: Path | None) -> Path | None:
     """Workers have other working folders."""
@@ -62,7 +60,7 @@ class Config(BaseModel):
         """A field that is a tuple would take a set in the order of this process."""
         if isinstance(values, Mapping):
             for name, value in values.items():
-                if isinstance(value, HOLDERS):
+                if isinstance(value, tuple | list | dict | set | frozenset):
                     refuse_sets(value, f"`{name}`")
         return values
 
@@ -301,12 +299,16 @@ def _annotations(kind: Any) -> Mapping[str, frozenset[str]]:
         is_model = issubclass(kind, BaseModel)
         names = kind.model_fields if is_model else [field.name for field in fields(kind)]
         by_name = is_model and (kind.model_config.get("populate_by_name") or kind.model_config.get("validate_by_name"))
-        for name in names if is_model and not by_name else ():
-            if kind.model_fields[name].validation_alias is not None:
+        for name in names if is_model else ():
+            field = kind.model_fields[name]
+            if field.validation_alias is not None and not by_name:
                 raise InputError(
                     f"`{kind.__name__}.{name}` has an alias, and pydantic reads the field by nothing else; give the "
                     "config `model_config = ConfigDict(validate_by_name=True)`, for a sweep sets fields by their names."
                 )
+            if field.exclude:
+                rule = f"`{kind.__name__}.{name}` has `exclude=True`, so no record could hold it"
+                raise InputError(f"{rule}; mark what changes no result `Annotated[T, ponderay.NOT_IN_KEY]`.")
         hints = _hints(kind)
         _noted[kind] = {name: _marks(hints[name]) for name in names}
     return _noted[kind]

@@ -177,7 +177,7 @@ def check_storage(settings: Settings) -> Check:
 
 
 def check_fingerprints(sweep: Sweep, fingerprints: Mapping[str, str] | InputError, study: Study | None) -> Check:
-    """Whether the data are there, and are those that the sweep has run on before."""
+    """Whether the data are there, are those that the sweep has run on before, and would be known from others."""
     if isinstance(fingerprints, InputError):
         return Check("data", "failed", str(fingerprints), "Correct the data, or name other data with `--set`.")
     replicates = study.replicates if study else ()
@@ -194,8 +194,22 @@ def check_fingerprints(sweep: Sweep, fingerprints: Mapping[str, str] | InputErro
         if not sweep.search and others:
             found = f"{condition!r} has run on data with fingerprint {others[0]}, but now it is {fingerprint}"
             return Check("data", "failed", found, "Restore the earlier data, or set PONDERAY_RUNS to another folder.")
-    distinct = list(dict.fromkeys(fingerprints.values()))
-    return Check("data", "ok", f"fingerprint {', '.join(distinct)}" + (", as before" if replicates else ""))
+    if "" in fingerprints.values():
+        configs = [sweep.base, *(sweep.config(condition, sweep.seeds[0]) for condition in sweep.conditions[:1])]
+        leaves = [leaf for config in configs for leaf in flatten(config).items()]
+        if named := next((path for path, value in leaves if _is_place(value)), ""):
+            found = f"nothing tells when the files at `{named}` change, and results on old and new ones count as one"
+            remedy = f"Give {sweep.trainable} a function `fingerprint(config)`: a text that changes with them."
+            return Check("data", "warning", found, remedy)
+    distinct = list(filter(None, dict.fromkeys(fingerprints.values())))
+    found = f"fingerprint {', '.join(distinct)}{', as before' if replicates else ''}" if distinct else "no fingerprint"
+    return Check("data", "ok", found)
+
+
+def _is_place(value: object) -> bool:
+    """Whether a value of a config is the path of something that is there."""
+    is_path = isinstance(value, Path) or (isinstance(value, str) and bool({"/", "."} & set(value)))
+    return is_path and os.path.lexists(value)  # type: ignore[arg-type]
 
 
 def check_disk(settings: Settings, sweep: Sweep | None = None, study: Study | None = None) -> Check:

@@ -118,7 +118,7 @@ def compare(
         say(*(question.notes if b is None else filter(None, [question.shown_note])))
     _show(question, study, comparisons, unequal, format)
     if format is Format.table:
-        say(*of_replicates(study))
+        say(*of_replicates(study, objectives))
 
 
 def _never_hidden(sweep: "Sweep", names: Sequence[str | None], reference: str | None, study: "Study") -> list[str]:

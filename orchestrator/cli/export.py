@@ -34,7 +34,6 @@ def export(
     settings, sweep = read_settings(), find_recorded(name, smoke)
     study, note = load_shown(sweep, settings, where)
     frame = study.to_dataframe()
-    frame["evaluations"] = [" ".join(sorted(names)) for names in frame["evaluations"]]
     if to.suffix == ".parquet":
         content = frame.to_parquet(index=False)
     else:

@@ -111,7 +111,7 @@ def _print_front(study: "Study", front: "UncertainFront", objectives: "Sequence[
                 f"Shown: {part} of the front, and of {len(front.points) - num_front:,} other points "
                 f"{len(rows) - num_printed}, the likeliest to be on it, then the nearest to it; --format csv lists all."
             )
-        say(*front_table.front_sentences(front, objectives), *of_replicates(study))
+        say(*front_table.front_sentences(front, objectives), *of_replicates(study, objectives))
 
 
 def _keep_figures(answers: "Answers", settings: "Settings", format: Format) -> None:

@@ -14,7 +14,7 @@ from orchestrator.results.comparison import Comparison, is_not_worse
 from orchestrator.results.lookup import parts_of
 from orchestrator.results.over_items import OverItems, Place, over_items
 from orchestrator.results.study import Study
-from orchestrator.statistics.pairwise import NAMES, Test
+from orchestrator.statistics.pairwise import NAMES, UNPAIRED, Test
 from orchestrator.statistics.summary import Summary
 from search_spaces.sweep import Objective
 
@@ -113,9 +113,9 @@ def _notes(answers: Answers, warnings: Sequence[str]) -> tuple[str, ...]:
     family = "the one that says something" if num_tests == 1 else f"the {num_tests:,} that say something"
     if answers.num_tests > num_tests:
         family = f"the {answers.num_tests:,} tests of this page"
+    test = NAMES[answers.question.test] + f" (of {NAMES['welch']} where a warning says so)" * (UNPAIRED in warnings)
     return (
-        f"p: of {NAMES[answers.question.test]}; Holm over {family}. Bold: p (Holm) is at "
-        "most 0.05, or the difference is certain.",
+        f"p: of {test}; Holm over {family}. Bold: p (Holm) is at most 0.05, or the difference is certain.",
         "Smallest shown: the difference that so many seeds show with power 0.8. n needed: seeds that show the "
         "difference seen with power 0.8. Effect g: Hedges' g. ASO ε: almost stochastic order, a bound "
         "near 0 for the better one (with so few seeds a fifth of equal conditions is below 0.5). P(better): that a "

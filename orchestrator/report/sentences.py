@@ -16,11 +16,12 @@ from orchestrator.report.front_table import volume_sentences
 from orchestrator.report.numerals import p_value, probability, signed
 from orchestrator.report.training_table import training_sentences
 from orchestrator.results.comparison import is_not_worse
-from orchestrator.results.points import Point
+from orchestrator.results.points import Point, columns_of
 from orchestrator.results.provenance import StudyProvenance
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
 from search_spaces.size import arguments
+from search_spaces.sweep import Objective
 
 MAX_NAMED: Final = 5
 MAX_COMPARED: Final = 3
@@ -162,8 +163,8 @@ def _equation(symbol: str, text: str) -> str:
     return f"{symbol} {text[0]} {text[1:]}" if text[:1] in ("<", ">") else f"{symbol} = {text}"
 
 
-def of_replicates(study: Study) -> tuple[str, ...]:
-    """Sentences on replicates without a result, and on seeds that changed nothing; none where there is none."""
+def of_replicates(study: Study, objectives: Sequence[Objective]) -> tuple[str, ...]:
+    """Sentences on replicates and evaluations without a result, and on seeds that changed nothing."""
     states: Counter[str] = Counter(replicate.state for replicate in study.replicates)
     open_states = {
         "failed": "failed",
@@ -174,6 +175,9 @@ def of_replicates(study: Study) -> tuple[str, ...]:
     parts = [f"{states[state]:,} {words}" for state, words in open_states.items() if states[state]]
     total = counted(len(study.replicates), "replicate")
     found = [f"Of {total}, {listed(parts)}: they count in nothing here."] if parts else []
+    asked = columns_of([objective.metric for objective in objectives], study.metrics())
+    if "" not in asked and (others := [name for name in study.evaluations() if name not in asked]):
+        found.append(f"In no front, for an objective was not reported there: evaluation {listed(others)}.")
     of_condition: dict[str, list[Mapping[str, float]]] = {}
     for one in study.replicates:
         of_condition.setdefault(one.condition, []).extend([one.metrics] if one.state == "complete" else [])
@@ -185,7 +189,7 @@ def of_replicates(study: Study) -> tuple[str, ...]:
 
 def _gaps(answers: Answers) -> list[str]:
     """Replicates and conditions that are missing."""
-    gaps = list(of_replicates(answers.study))
+    gaps = list(of_replicates(answers.study, front_objectives(answers)))
     if missing := missing_conditions(answers):
         gaps.append(f"Without a value, and in no comparison: {listed(missing)}.")
     if compared := {comparison.a for comparison in answers.comparisons}:

@@ -285,7 +285,8 @@ class Study:
         """One row a replicate: condition, seed, state, error and the other fields, config values, then the metrics.
 
         Config values have columns `config.PATH`. What a replicate has not reported is NaN. A metric with the name of
-        another column has a column `metric NAME`.
+        another column has a column `metric NAME`. Ids of evaluations are one text with spaces between, which every
+        file format keeps.
         """
         import pandas
 
@@ -294,6 +295,7 @@ class Study:
         columns: dict[str, list[Any]] = {
             name: [getattr(replicate, name) for replicate in self.replicates] for name in own
         }
+        columns["evaluations"] = [" ".join(sorted(ids)) for ids in columns["evaluations"]]
         for name, values in config_columns(
             self.configs, [replicate.condition for replicate in self.replicates]
         ).items():

@@ -151,7 +151,12 @@ class EarlierResults:
             now = self._keys_now[condition.name]
         if known.key != now:
             rule = f"{known.condition} seed {known.seed} is recorded with another setting or other data"
-            what = self._changed_fields(condition) or f"key {known.key}, now {now}"
+            what = self._changed_fields(condition)
+            is_alike = condition.name in self.known.configs and known.data_fingerprint == task.fingerprint
+            if is_alike and not what:  # the key has these two beside both
+                rule = f"{known.condition} seed {known.seed} is recorded under another trainable or prerequisite"
+                what = f"the trainable is {task.work.trainable} now"
+            what = what or f"key {known.key}, now {now}"
             raise RefusedError(f"{rule} ({what}). Rename the condition, or {self._other_ways()}")
 
     def _other_ways(self) -> str:

@@ -10,7 +10,7 @@ import platform
 import re
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -143,10 +143,14 @@ def _run(
             under_test = evaluation_id(evaluation)
             # One that is done is made again where it lacks an objective that the sweep has by now.
             if under_test not in done or work.lacking(summary.metrics, evaluation.name):
-                step, metrics = _evaluate(work, folder, evaluation, send, is_writer)
+                step, metrics, artifacts = _evaluate(work, folder, evaluation, send, is_writer)
                 if lacking := work.lacking(summary.metrics | metrics, evaluation.name):
                     raise ValueError(lacking)
-                write({"kind": "evaluation", "id": under_test, "step": step, "metrics": metrics})
+                if is_writer:
+                    _check_artifacts(folder, evaluation.name, artifacts)
+                    folder.keep_artifacts(artifacts)
+                kept = {"artifacts": sorted(artifacts)} if artifacts else {}
+                write({"kind": "evaluation", "id": under_test, "step": step, "metrics": metrics} | kept)
         under_test = ""
 
         # The record of the end comes last: it names the checkpoints that stay, and says what they take.
@@ -287,8 +291,12 @@ def _fault_of_training(work: Work, folder: ReplicateFolder, has_tests: bool) -> 
 
 def _evaluate(
     work: Work, folder: ReplicateFolder, evaluation: Any, send: Send, is_writer: bool
-) -> tuple[int, dict[str, float]]:
-    """Tests the checkpoint that was best under `evaluation`; an evaluation added later tries every kept checkpoint."""
+) -> tuple[int, dict[str, float], dict[str, bytes]]:
+    """Tests the checkpoint that was best under `evaluation`; an evaluation added later tries every kept checkpoint.
+
+    Returns:
+        Its step, its metrics by `NAME@EVALUATION`, and its files by name.
+    """
     name: str = evaluation.name
     selector = name if name in folder.selection or len(folder.selection) != 1 else next(iter(folder.selection))
     best, selecting = folder.best(selector), folder.selection.get(selector)
@@ -318,15 +326,27 @@ def _evaluate(
     if len(tried) > 1 and selecting:
         metric = selecting.metric.partition("@")[0]
         if any(metric not in metrics for _, metrics, _ in tried):
-            raise ValueError(f"Of several checkpoints the best is wanted, but `evaluate` does not report {metric!r}.")
+            raise ValueError(
+                f"Of several checkpoints the best is wanted, but `train` gave no checkpoint in a report with "
+                f"{selecting.metric!r}, and `evaluate` does not report {metric!r}; put both into one report of `train`."
+            )
         tried.sort(key=lambda result: selecting.cost(result[1][metric]))  # stable: of equals the earliest
     step, metrics, artifacts = tried[0]
     bad = [metric for metric, value in metrics.items() if not math.isfinite(value)]
     if bad:
         raise ArithmeticError(f"The metric {bad[0]}@{name} is {metrics[bad[0]]} at step {step}.")
-    if is_writer:
-        folder.keep_artifacts(artifacts)
-    return step, {f"{metric}@{name}": float(value) for metric, value in metrics.items()}
+    return step, {f"{metric}@{name}": float(value) for metric, value in metrics.items()}, artifacts
+
+
+def _check_artifacts(folder: ReplicateFolder, evaluation: str, artifacts: Collection[str]) -> None:
+    """Raises ValueError where another evaluation has kept a file of the same name, which would be lost."""
+    for record in folder.records():
+        other = record.get("id", "").rpartition(".")[0] if record["kind"] == "evaluation" else evaluation
+        if other != evaluation and (doubled := sorted({*record.get("artifacts", ())} & {*artifacts})):
+            raise ValueError(
+                f"`evaluate` gave a file {doubled[0]!r} under {other!r} and under {evaluation!r}, of which one would "
+                "be lost; put the evaluation's name into the file's."
+            )
 
 
 def _append_if_possible(folder: ReplicateFolder, record: Record) -> Record:

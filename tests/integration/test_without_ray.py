@@ -13,6 +13,7 @@ from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.scheduler.progress import ProgressView
 from orchestrator.tracking.client import Tracking
+from tests.integration import tiny as tiny_trainable
 from tests.integration.sweeps import REFUSED, run_quietly, searched, tiny
 from tests.integration.tiny import TinyEvaluation
 from tests.waiting import LIMIT_S, until
@@ -260,6 +261,32 @@ def test_another_setting_under_a_known_name_is_refused(workplace):
     run_quietly(tiny({"a": {}}))
     with pytest.raises(RefusedError, match="a seed 1 is recorded with another setting or other data"):
         run_quietly(tiny({"a": {"x": 0.75}}))
+
+
+@pytest.mark.parametrize(("second", "state"), [("notes.txt", "failed"), ("second.txt", "complete")])
+def test_of_two_evaluations_neither_loses_its_files_to_the_other(workplace, monkeypatch, second, state):
+    def evaluate(config, path, evaluation, trial):
+        file = workplace / (second if evaluation.name == "second" else "notes.txt")
+        file.write_text(evaluation.name)
+        trial.report({"error": 1.0, "valid_error": 1.0, "cost": 1.0}, step=1, artifacts=[file])
+
+    monkeypatch.setattr(tiny_trainable, "evaluate", evaluate)
+    tests = (TinyEvaluation(), TinyEvaluation(name="second"))
+    (found,) = run_quietly(tiny({"a": {"evaluations": tests}}, seeds=(1,))).replicates
+    said = "gave a file 'notes.txt' under 'plain' and under 'second', of which one would be lost"
+    assert found.state == state and (said in found.error) == (state == "failed")
+    (kept,) = Path("runs").rglob(f"{found.key}/artifacts/notes.txt")
+    assert kept.read_text() == "plain"
+
+
+def test_another_trainable_under_a_known_name_is_refused_by_its_name(workplace, monkeypatch):
+    """As of a file that was renamed: the settings and the data are the same."""
+    run_quietly(tiny({"a": {}}))
+    shutil.copy(tiny_trainable.__file__, workplace / "small.py")
+    monkeypatch.syspath_prepend(workplace)
+    said = r"recorded under another trainable or prerequisite \(the trainable is small now\)"
+    with pytest.raises(RefusedError, match=said):
+        run_quietly(tiny({"a": {}}, trainable="small"))
 
 
 def test_a_failure_of_other_code_is_tried_again_once_accepted(workplace, monkeypatch):

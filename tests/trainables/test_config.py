@@ -21,6 +21,16 @@ from trainables.config import IN_KEY_IF_SET, NOT_IN_KEY, Config, content_hash, f
 from trainables.errors import InputError
 
 
+class Excluding(pydantic.BaseModel):
+    seed: int = 1
+    note: str = pydantic.Field("a", exclude=True)
+
+
+def test_a_field_that_no_record_holds_is_refused():
+    with pytest.raises(InputError, match=r"`Excluding.note` has `exclude=True`, .* `Annotated\[T, ponderay"):
+        content_hash(Excluding())
+
+
 def test_with_value_changes_one_leaf_and_nothing_else():
     before = AsrConfig()
     after = before.with_value("training.learning_rate", 0.01)

@@ -227,6 +227,16 @@ def test_broken_data_fail_the_check_with_their_own_words():
     )
 
 
+def test_files_that_no_fingerprint_tells_from_others_are_a_warning(workplace):
+    sweep = tiny({"a": {"fault_file": workplace / "text.txt"}})
+    none = {"a": ""}
+    assert preflight.check_fingerprints(sweep, none, None) == Check("data", "ok", "no fingerprint")
+    (workplace / "text.txt").touch()
+    warned = preflight.check_fingerprints(sweep, none, None)
+    assert warned.state == "warning" and "`fault_file`" in warned.found and "fingerprint(config)" in warned.remedy
+    assert preflight.check_fingerprints(sweep, {"a": "its digest"}, None).state == "ok"
+
+
 def test_each_fingerprint_is_computed_once_and_kept(settings, monkeypatch):
     asked = []
     monkeypatch.setattr(tiny_trainable, "fingerprint", lambda config: asked.append(config) or "tiny")

@@ -98,6 +98,17 @@ def test_the_pairing_of_a_sweep_chooses_its_test(pairing, test):
     assert (sweep.test, asked.test, asked.non_inferiority) == (test, test, 0.01)
 
 
+def test_the_note_under_the_table_names_the_test_that_took_the_place_of_the_promised_one():
+    found = answers()
+    paired = replace(found.question, test="paired_permutation")
+    whole = answer(found.study, paired)
+    lacking = answer(replace(found.study, replicates=found.study.replicates[1:]), paired)  # seed 1 of the reference
+    end = " (of Welch's t-test where a warning says so)"
+    notes = [" ".join(comparison_table(one).notes) for one in (whole, lacking)]
+    assert all("p: of the exact paired permutation test" in note for note in notes)
+    assert [end in note for note in notes] == [False, True]
+
+
 def test_every_shipped_sweep_leaves_seeds_unpaired():
     from search_spaces.find import sweep_functions
 

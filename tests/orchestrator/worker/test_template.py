@@ -174,6 +174,7 @@ def test_a_replicate_works_where_its_user_does_unless_the_import_goes_elsewhere(
     for name, line in (("stays", ""), ("goes", "import os; os.chdir('/')\n")):
         (tmp_path / f"{name}.py").write_text(f"{line}from tests.orchestrator.worker.leaking import Leaking, train\n")
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)  # before the import, so that the folder of other tests comes back
     works = [replicate(tmp_path / str(i), "", name) for i, name in enumerate(("stays", "goes", "stays"))]
     monkeypatch.chdir(tmp_path)
     seen = [digits(run(template, work)[1])["metrics", 1]["seen_folder"] for work in works]
