@@ -38,6 +38,15 @@ def control(config: AsrConfig, fits: Fits, evaluation: Evaluation | None = None)
     return Control(controller, routing, fit.raised(evaluation.bias_raise) if fit and evaluation else fit)
 
 
+def tested_control(
+    config: AsrConfig, evaluation: Evaluation, state: Mapping[str, Any], ar: AutoregressiveModel, examples: Examples
+) -> Control:
+    """The controller under `evaluation`, with its fit from a checkpoint's `state`, or a new one where that has none."""
+    fits = restored_fits(state)
+    fits |= missing_fits(config, [evaluation.controller or config.controller], ar, examples, fits)
+    return control(config, fits, evaluation)
+
+
 def all_fits(
     config: AsrConfig, ar: AutoregressiveModel, examples: Examples, known: Fits | None = None
 ) -> dict[str, SurprisalFit]:

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from trainables import checkpoint, distributed
 from trainables.asr import cost
 from trainables.asr.config import AsrConfig, Evaluation, MaskedSelfAttention
-from trainables.asr.controller_fit import control, missing_fits, restored_fits
+from trainables.asr.controller_fit import tested_control
 from trainables.asr.data.batches import collate
 from trainables.asr.data.config import Onsets, Synthetic
 from trainables.asr.data.examples import Example as Utterance
@@ -46,10 +45,12 @@ def predict(
     state = checkpoint.load(checkpoint_path)
     recogniser = Recogniser(config, len(loaded.labels), load_ar(config, trial)).to(distributed.device()).eval()
     recogniser.put_back(state)
-    fits = restored_fits(state)
-    fits |= missing_fits(config, [evaluation.controller or config.controller], recogniser.ar, loaded, fits)
-    working, parts = control(config, fits, evaluation), part_macs(config, len(loaded.labels))
-    utterances = [Utterance(e.name, torch.as_tensor(e.inputs), _labels(e.targets)) for e in examples]
+    working = tested_control(config, evaluation, state, recogniser.ar, loaded)
+    parts = part_macs(config, len(loaded.labels))
+    targets = [() if e.targets is None else torch.as_tensor(e.targets).tolist() for e in examples]
+    utterances = [
+        Utterance(e.name, torch.as_tensor(e.inputs), tuple(labels)) for e, labels in zip(examples, targets, strict=True)
+    ]
     batch = collate(utterances, distributed.device())
     draws = keyed_draws(batch, config.seed, evaluation.name)
     with torch.no_grad():
@@ -61,10 +62,6 @@ def predict(
         masked = masked_macs(config, length) if cost.runs_ar(config, working.controller) else 0
         made.append(Prediction(output.log_probs[row, :length].exp(), used_big, macs, masked))
     return made
-
-
-def _labels(targets: Any) -> tuple[int, ...]:
-    return () if targets is None else tuple(torch.as_tensor(targets).tolist())
 
 
 def masked_macs(config: AsrConfig, num_frames: int) -> int:

@@ -127,7 +127,7 @@ def evaluate(config: AsrConfig, checkpoint_path: Path, evaluation: Evaluation, t
     """
     from trainables import checkpoint, distributed
     from trainables.asr import figure, frozen, latency, released
-    from trainables.asr.controller_fit import control, missing_fits, restored_fits
+    from trainables.asr.controller_fit import tested_control
     from trainables.asr.cost import runs_ar
     from trainables.asr.data.examples import load_examples
     from trainables.asr.evaluation import score, test_metrics, valid_metrics
@@ -137,10 +137,8 @@ def evaluate(config: AsrConfig, checkpoint_path: Path, evaluation: Evaluation, t
     state = checkpoint.load(checkpoint_path)
     recogniser = Recogniser(config, len(examples.labels), load_ar(config, trial)).to(distributed.device())
     recogniser.put_back(state)
-    fits = restored_fits(state)
-    fits |= missing_fits(config, [evaluation.controller or config.controller], recogniser.ar, examples, fits)
-    working, labels, key = control(config, fits, evaluation), examples.labels, (config.seed, evaluation.name)
-    decoding = evaluation.decoding
+    working = tested_control(config, evaluation, state, recogniser.ar, examples)
+    labels, key, decoding = examples.labels, (config.seed, evaluation.name), evaluation.decoding
     kept = frozen.keep_all(config, recogniser.ar, [working.controller], examples.validation)
     validation = score(recogniser, working, examples.validation, labels, key, config.validation_decoding, kept)
     results = score(recogniser, working, examples.test, labels, key, decoding)

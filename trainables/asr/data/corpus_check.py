@@ -135,8 +135,7 @@ def _examine_line(line: librispeech.Transcript, grid: Path | None) -> FileReport
     pronounced = {word: pronounce(word) for word in line.words}
     phones = frozenset(phone for spoken in pronounced.values() for phone in spoken or ())
     try:
-        if not line.audio.is_file():
-            raise InputError(f"{line.file} has a line for {line.audio.name}, but that file is missing.")
+        line.check_audio()
         num_samples = _read(line.audio)
         aligned = textgrids.read(grid) if grid else ()
     except InputError as error:

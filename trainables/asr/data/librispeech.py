@@ -32,6 +32,11 @@ class Transcript:
         """The speaker, by the folder's name."""
         return self.file.parent.parent.name
 
+    def check_audio(self) -> None:
+        """Raises InputError where the recording is missing."""
+        if not self.audio.is_file():
+            raise InputError(f"{self.file} has a line for {self.audio.name}, but that file is missing.")
+
 
 @dataclass(frozen=True)
 class _Spoken:
@@ -242,8 +247,7 @@ def _label_set(config: LibriSpeech, spoken: dict[Transcript, _Spoken], train: Se
 
 
 def _utterance(line: Transcript, spoken: _Spoken, number: dict[str, int]) -> Utterance:
-    if not line.audio.is_file():
-        raise InputError(f"{line.file} has a line for {line.audio.name}, but that file is missing.")
+    line.check_audio()
     labels = tuple(number[phone] for phone in spoken.phones)
     return Utterance(line.identity, line.speaker, labels, audio.num_samples(line.audio), line.audio, spoken.times_s)
 
