@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.results.study import Study
-from orchestrator.statistics.summary import Summary, summarise
+from orchestrator.statistics.summary import Summary, summaries
 from search_spaces.sweep import Objective
 
 
@@ -62,21 +62,28 @@ def columns_of(metrics: Sequence[str], reported: Collection[str]) -> dict[str, l
 
 def points_of(study: Study, objectives: Sequence[Objective]) -> tuple[Point, ...]:
     """Every condition and evaluation that has all objectives, in the study's order; none is marked as on the front."""
-    points, reported = [], study.metrics()
+    found, reported = [], study.metrics()
     columns = columns_of([objective.metric for objective in objectives], set(reported))
     has_several = len(study.evaluations()) > 1
     for condition in study.conditions:
         for evaluation, names in columns.items():
             complete = [one for one in study.of(condition) if one.state == "complete"]
-            found = [(one.seed, [one.metrics.get(name, math.nan) for name in names]) for one in complete]
-            found = [(seed, row) for seed, row in found if all(map(math.isfinite, row))]
-            if found:
-                seeds = tuple(seed for seed, _ in found)
-                values = tuple(zip(*(row for _, row in found), strict=True))
+            pairs = [(one.seed, [one.metrics.get(name, math.nan) for name in names]) for one in complete]
+            pairs = [(seed, row) for seed, row in pairs if all(map(math.isfinite, row))]
+            if pairs:
                 name = f"{condition}@{evaluation}" if evaluation and has_several else condition
-                summaries = tuple(summarise(column) for column in values)
-                points.append(Point(name, condition, evaluation, summaries, seeds=seeds, values=values))
-    return tuple(points)
+                seeds = tuple(seed for seed, _ in pairs)
+                found.append((name, condition, evaluation, seeds, tuple(zip(*(row for _, row in pairs), strict=True))))
+    by_number: dict[int, list[tuple[float, ...]]] = {}  # of seeds: thousands of columns are summarised at once
+    for column in (column for *_, values in found for column in values):
+        by_number.setdefault(len(column), []).append(column)
+    summary_of: dict[tuple[float, ...], Summary] = {}
+    for listed in by_number.values():
+        summary_of |= zip(listed, summaries(np.array(listed, np.float64)), strict=True)
+    return tuple(
+        Point(name, condition, evaluation, tuple(map(summary_of.__getitem__, values)), seeds=seeds, values=values)
+        for name, condition, evaluation, seeds, values in found
+    )
 
 
 def centres(points: Sequence[Point]) -> NDArray[np.float64]:

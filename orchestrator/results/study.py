@@ -279,6 +279,10 @@ class Study:
 
     def metrics(self) -> tuple[str, ...]:
         """Names of all that some replicate reported, in the order first seen."""
+        return self._metrics
+
+    @cached_property
+    def _metrics(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(metric for replicate in self.replicates for metric in replicate.metrics))
 
     def to_dataframe(self) -> "pandas.DataFrame":

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.statistics import scale, student
 from orchestrator.statistics.student import is_constant
@@ -51,14 +52,19 @@ class Summary:
 
 def summarise(values: Sequence[float]) -> Summary:
     """The summary of at least one value."""
-    array = np.asarray(values, dtype=np.float64)
-    if array.size == 0:
+    if len(values) == 0:
         raise ValueError("`values` must hold at least one number, but got none.")
-    std = math.nan
-    if array.size > 1:
-        power = scale.exponents(scale.largest(array))
-        std = 0.0 if is_constant(array) else float(scale.times(scale.divided(array, power).std(ddof=1), power))
-    return Summary(exact_mean(array.tolist()), std, int(array.size))
+    return summaries(np.asarray(values, np.float64)[None])[0]
+
+
+def summaries(rows: NDArray[np.float64]) -> list[Summary]:
+    """The summary of each row of `rows` (k, n), of at least one value each."""
+    n, spreads = rows.shape[1], np.full(len(rows), math.nan)
+    if n > 1:
+        powers = scale.exponents(scale.largest(rows))
+        found = scale.times(scale.divided(rows, powers).std(axis=1, ddof=1), powers)
+        spreads = np.where(is_constant(rows), 0.0, found)
+    return [Summary(exact_mean(row), std, n) for row, std in zip(rows.tolist(), spreads.tolist(), strict=True)]
 
 
 def exact_mean(values: Sequence[float]) -> float:
