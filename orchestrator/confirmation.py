@@ -7,14 +7,18 @@ named before anything ran under them have no such part in their means.
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
+from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import Settings
+from orchestrator.journal.summary import JournalSummary
 from orchestrator.pareto.front import front
 from orchestrator.report.answers import MOST_OBJECTIVES
+from orchestrator.results.constraints import missed
 from orchestrator.results.lookup import no_points
-from orchestrator.results.trials import Trials
-from orchestrator.tracking.load import load_declaration, load_study
+from orchestrator.scheduler.earlier_results import EarlierResults
+from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.tracking.load import load_declaration, load_if_run, load_study
 from search_spaces.confirmation import Confirmation
 from search_spaces.sweep import Condition, Sweep
 from trainables.errors import InputError
@@ -23,7 +27,9 @@ ENDING: Final = ".confirm"
 MOST_CHOSEN: Final = 12
 
 
-def confirmation(sweep: Sweep, settings: Settings, num_seeds: int, names: Collection[str] = ()) -> Sweep:
+def confirmation(
+    sweep: Sweep, settings: Settings, num_seeds: int, names: Collection[str] = (), accept_code: bool = False
+) -> Sweep:
     """The sweep `NAME.confirm`: the conditions on the front of the study of `sweep`, under fresh seeds.
 
     With them the reference, so that they are compared with it under the same seeds. The choice is recorded with its
@@ -31,13 +37,17 @@ def confirmation(sweep: Sweep, settings: Settings, num_seeds: int, names: Collec
 
     Args:
         names: conditions to confirm instead of those on the front.
+        accept_code: confirm by other code than what the conditions were chosen under.
 
     Raises:
-        InputError: if the sweep has no results, a condition is not declared as it was run, the front has too many
-            conditions, or others were confirmed before.
+        InputError: if the sweep has no results, a condition is not declared, the front has too many conditions, or
+            others were confirmed before.
+        RefusedError: if a condition would be trained otherwise than it was when it was chosen.
     """
     name = sweep.name + ENDING
-    known = json.loads(load_declaration(name, settings) or "{}")
+    known: dict[str, Any] = {}
+    if load_if_run(name, settings):  # MLflow keeps the declaration of a study that was removed
+        known = json.loads(load_declaration(name, settings) or "{}")
     if "confirms" in known:
         confirms, first = Confirmation(**known["confirms"]), known["seeds"][0]
         if names and set(names) != set(confirms.means):
@@ -50,6 +60,7 @@ def confirmation(sweep: Sweep, settings: Settings, num_seeds: int, names: Collec
     reference = sweep.condition(sweep.reference) if sweep.reference else None
     if reference and reference not in listed:
         listed = [reference, *listed]
+    _check_unchanged(replace(sweep, conditions=tuple(listed), search=None, sequential=None), settings, accept_code)
     return replace(
         sweep,
         name=name,
@@ -73,6 +84,9 @@ def _choice(sweep: Sweep, settings: Settings, names: Collection[str]) -> tuple[C
         raise no_points(study, objectives)
     if unknown := sorted(set(names) - {point.condition for point in points}):
         raise InputError(f"{sweep.name} has no complete condition {unknown[0]!r}; see `ponderay status {sweep.name}`.")
+    if not names and (over := missed(study, sweep.search.constraints if sweep.search else ())):
+        kept = study.of_conditions([name for name in study.conditions if name not in over])
+        points = front(kept, objectives) or points  # where none keeps the constraints, the front is of all
     chosen = [point for point in points if (point.condition in names if names else point.is_front)]
     means: dict[str, dict[str, float]] = {}
     for point in chosen:
@@ -90,25 +104,28 @@ def _choice(sweep: Sweep, settings: Settings, names: Collection[str]) -> tuple[C
 def _conditions(sweep: Sweep, settings: Settings, names: Sequence[str]) -> list[Condition]:
     """The conditions of these names with their values: listed ones, or draws that Optuna's database still has."""
     if sweep.search is None:
-        return [sweep.condition(name) for name in names]
-    from orchestrator.scheduler.search_store import read_trials  # loads Optuna
+        known = {condition.name: condition for condition in sweep.conditions}
+        place = f"{sweep.name} does not declare"
+    else:
+        from orchestrator.scheduler.search_store import drawn_conditions  # loads Optuna
 
-    drawn = drawn_conditions(sweep, read_trials(sweep, settings))
-    if lacking := [name for name in names if name not in drawn]:
+        known, place = drawn_conditions(sweep, settings), "Optuna's database does not have"
+    if lacking := [name for name in names if name not in known]:
         raise InputError(
-            f"Optuna's database does not have {lacking[0]!r} of {sweep.name} with the space that it declares now; "
-            "confirm it where it was searched, with the sweep as it was."
+            f"{place} {lacking[0]!r}, which was chosen; confirm it where {sweep.name} ran, with the sweep and the "
+            "--set as they were."
         )
-    return [drawn[name] for name in names]
+    return [known[name] for name in names]
 
 
-def drawn_conditions(sweep: Sweep, trials: Trials) -> dict[str, Condition]:
-    """The conditions of a search by name, with the values that its trials drew."""
-    from orchestrator.scheduler.search_store import drawn_values
-
-    assert sweep.search is not None
-    space, own = sweep.search.space, sweep.search.settings
-    return {
-        trial.condition: Condition(trial.condition, drawn_values(trial.drawn, space), settings=own)
-        for trial in trials.trials
-    }
+def _check_unchanged(sweep: Sweep, settings: Settings, accept_code: bool) -> None:
+    """Raises RefusedError where a condition of the sweep would be trained otherwise than it was before."""
+    factory = TaskFactory(sweep, settings, num_gpus=0)
+    earlier = EarlierResults(load_study(sweep.name, settings), factory, accept_code)
+    for condition in sweep.conditions:
+        seed = sweep.seeds[0]
+        task = factory.replicate(condition, seed, factory.prerequisites(condition, seed))
+        if rule := earlier.other_setting(task):
+            raise RefusedError(f"{rule}, so fresh seeds would confirm another model. Confirm the sweep as it was.")
+        if rule := earlier.other_code(task, JournalSummary()):
+            raise RefusedError(f"{rule}, so fresh seeds would confirm another model. --accept-code does so.")

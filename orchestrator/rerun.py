@@ -24,7 +24,6 @@ import numpy as np
 from rich.console import Console
 
 from orchestrator.checks.resumption import TIMED
-from orchestrator.confirmation import drawn_conditions
 from orchestrator.environment.settings import SETTINGS_FILE, Settings
 from orchestrator.report.bundle.read import read_bundle
 from orchestrator.report.bundle.records import read_provenance, read_question, read_search, read_study
@@ -42,7 +41,7 @@ from orchestrator.worker.code_version import code_version
 from orchestrator.worker.template import Template
 from orchestrator.worker.work import config_type
 from search_spaces.size import arguments
-from search_spaces.sweep import Sweep
+from search_spaces.sweep import Condition, Sweep
 from trainables.errors import InputError
 
 LEVEL: Final = 0.05
@@ -126,8 +125,12 @@ def plan_rerun(bundle: Path, sweep: Sweep, num: int, settings: Settings) -> Reru
         (folder / "draw").write_text(f"{secrets.randbits(63)}\n")
     lacking = _lacking(sweep, study)
     if sweep.search:
-        listed = drawn_conditions(sweep, read_search(members[SEARCH])) if SEARCH in members else {}
-        sweep = replace(sweep, conditions=tuple(listed.values()), search=None, reference=None)
+        from orchestrator.scheduler.search_store import drawn_values  # loads Optuna
+
+        space, own = sweep.search.space, sweep.search.settings
+        trials = read_search(members[SEARCH]).trials if SEARCH in members else ()
+        listed = (Condition(one.condition, drawn_values(one.drawn, space), settings=own) for one in trials)
+        sweep = replace(sweep, conditions=tuple(listed), search=None, reference=None)
     order = [one for one in study.replicates if one.state == "complete"]
     if not order:
         raise InputError(f"{bundle} must have a complete replicate to train again, but has none.")

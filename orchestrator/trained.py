@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from orchestrator.environment.settings import read_settings
+from orchestrator.results.constraints import missed
 from orchestrator.results.lookup import find_condition
 from orchestrator.results.points import Point
 from orchestrator.results.question import config_texts
 from orchestrator.results.study import Study
 from orchestrator.scheduler.kept_checkpoint import kept_checkpoint
 from orchestrator.statistics.summary import Summary
-from orchestrator.tracking.load import load_directions, load_sweep
+from orchestrator.tracking.load import load_constraints, load_directions, load_sweep
 from orchestrator.tracking.named_sweep import find_named
 from search_spaces.known_names import known_names
 from search_spaces.settings import with_all
@@ -46,7 +47,9 @@ class Trained:
         """
         seed = self._seed(seed)
         recorded = self.study.configs.get(self.condition, {})
-        sweep = find_named(self.study.sweep)
+        recorded_sweep = load_sweep(self.study.sweep, read_settings())
+        confirms = recorded_sweep.confirms if recorded_sweep else None
+        sweep = find_named(confirms.sweep if confirms else self.study.sweep)
         declared = next((one for one in sweep.conditions if one.name == self.condition), None)
         config = sweep.config(declared, seed) if declared else with_all(sweep.base, {"seed": seed})
         own = config_texts(flatten(config))
@@ -105,6 +108,7 @@ def trained(study: Study, condition: str | Point) -> Trained:
 def best(study: Study, metric: str, direction: Literal["minimize", "maximize"] | None = None) -> Trained:
     """The condition whose mean over its complete seeds is best; of equal ones the first.
 
+    Of a search with constraints, one that keeps them all, if there is one.
     The mean of what is best of many looks better than it is; train it again on other seeds before you report it.
 
     Args:
@@ -125,6 +129,10 @@ def best(study: Study, metric: str, direction: Literal["minimize", "maximize"] |
     means = {c: found.mean for c in study.conditions if (found := study.summary(c, columns[0]))}
     if not means:
         raise InputError(f"{study.sweep} has no complete replicate with {columns[0]!r}; run the sweep to its end.")
+    settings = read_settings()
+    recorded = None if study.question else load_sweep(study.sweep, settings)
+    over = missed(study, load_constraints(recorded, settings) if recorded else ())
+    means = {condition: mean for condition, mean in means.items() if condition not in over} or means
     chosen = trained(study, min(means, key=lambda condition: sign * means[condition]))
     return Trained(study, chosen.condition, evaluation, chosen.seeds)
 

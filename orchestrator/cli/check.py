@@ -54,7 +54,12 @@ def check(
     if fault := unreported(load(sweep.trainable), sweep.config(tried, sweep.seeds[0]), reported):
         # The replicate did not come to its end, where this is an error: a later report may still have it.
         say(f"Warning: {fault.replace('no report', f'none of the first {reports} reports')}")
-    raise SystemExit(DONE if _print_answers(trials) else FAILED)
+    is_good = _print_answers(trials)
+    if is_good and len({step for step, _ in trials.whole}) == reports:
+        say(
+            f"Not tried: what changes behind report {reports}, such as a schedule of the step size; --reports looks on."
+        )
+    raise SystemExit(DONE if is_good else FAILED)
 
 
 def _chosen(sweep: "Sweep", name: str | None) -> "Condition":

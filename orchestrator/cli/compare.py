@@ -115,7 +115,8 @@ def compare(
         pairs = [(pair.a, pair.b) for pair in comparisons if {pair.a, pair.b} <= names]
         unequal = unequal_costs(pairs, all_points, question.objectives)
     if format is Format.table:
-        say(*(question.notes if b is None else filter(None, [question.shown_note])))
+        own = [question.shown_note, question.changed_note]  # what B is, says the user
+        say(*(question.notes if b is None else filter(None, own)))
     _show(question, study, comparisons, unequal, format)
     if format is Format.table:
         say(*of_replicates(study, objectives))

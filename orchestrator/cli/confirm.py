@@ -21,14 +21,16 @@ def find_confirmation(
     conditions: list[str] | None,
     grid: list[str] | None,
     settings: Settings,
+    accept_code: bool = False,
 ) -> Sweep:
     """The sweep that runs again, under fresh seeds, what was chosen of the one that the options mean.
 
     Raises:
-        InputError: as `find` and `confirmation`.
+        InputError, RefusedError: as `find` and `confirmation`.
     """
     sweep = find(name, smoke, values, seeds, resources, conditions, grid, confirm=True)
-    found = confirmation(sweep, settings, int(seeds) if seeds else max(LEAST_SEEDS, len(sweep.seeds)), conditions or ())
+    num_seeds = int(seeds) if seeds else max(LEAST_SEEDS, len(sweep.seeds))
+    found = confirmation(sweep, settings, num_seeds, conditions or (), accept_code)
     assert found.confirms is not None
     first, last = found.seeds[0], found.seeds[-1]
     under = f"seed {first}" if first == last else f"seeds {first} to {last}"

@@ -181,7 +181,7 @@ def run(
     if confirm:
         from orchestrator.cli.confirm import find_confirmation  # loads numpy
 
-        sweep = find_confirmation(name, smoke, values, seeds, resources, conditions, grid, settings)
+        sweep = find_confirmation(name, smoke, values, seeds, resources, conditions, grid, settings, accept_code)
     else:
         sweep = find(name, smoke, values, seeds, resources, conditions, grid)
     is_anew = anew or is_job()  # who sends a job has said where the sweep goes on, and nobody types what runs in it

@@ -281,10 +281,11 @@ def ask(
     Raises:
         InputError: as `load_shown`, if `reference` is no condition that is shown, or for filters of parts.
     """
+    from orchestrator.results.constraints import constraint_note
     from orchestrator.results.reference import recorded_question
     from orchestrator.results.study import Study
     from orchestrator.results.tied import tied_metrics
-    from orchestrator.tracking.load import load_if_run, load_study
+    from orchestrator.tracking.load import load_constraints, load_if_run, load_study
 
     if parts and where:
         raise InputError("--where filters what this store holds; leave it out, or leave --with out.")
@@ -293,6 +294,8 @@ def ask(
         whole = load_study(sweep.name, settings)
         own, note = _filtered(whole, where, also)
         tied = tied_metrics(whole) if where else ()
+        over = constraint_note(own, load_constraints(sweep, settings))
+        note = " ".join(filter(None, (note, over)))
         return own, replace(recorded_question(sweep, own, reference), shown_note=note, tied=tied)
     own = load_if_run(sweep.name, settings) or Study(sweep.name, ())
     from orchestrator.report.bundle.join import join_questions, join_studies

@@ -1,6 +1,6 @@
 """What a sweep asks, as far as its answers need it; JSON-ready, so that answers can be made again elsewhere."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from search_spaces.confirmation import Confirmation
 from search_spaces.redaction import redacted_leaves
 from search_spaces.settings import declared_name, text_of
 from search_spaces.sweep import Objective, Sweep
-from trainables.config import flatten
+from trainables.config import AnyConfig, flatten, key_content
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Question:
         settings: what `--set` changed in these, as text by config path.
         shown_note: which part of the study is shown; empty where it is all.
         reference_note: why the reference is not the declared one, or there is none; else empty.
+        changed_note: which conditions ran with other settings than are declared now; empty where none did.
         claims: what was published of it.
         non_inferiority: as of the sweep.
         confirms: as of the sweep.
@@ -39,6 +40,7 @@ class Question:
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     shown_note: str = ""
     reference_note: str = ""
+    changed_note: str = ""
     claims: tuple[Claim, ...] = ()
     tied: tuple[str, ...] = ()
     non_inferiority: float | None = None
@@ -46,8 +48,8 @@ class Question:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The note on what is shown and that on the reference, each where there is one."""
-        return tuple(note for note in (self.shown_note, self.reference_note) if note)
+        """The notes on what is shown, on the reference and on changed settings, each where there is one."""
+        return tuple(note for note in (self.shown_note, self.reference_note, self.changed_note) if note)
 
     @classmethod
     def of(cls, sweep: Sweep) -> "Question":
@@ -82,3 +84,15 @@ class Question:
 def config_texts(values: Mapping[str, Any]) -> dict[str, str]:
     """A config's values as text by path, without the seed, passwords and tokens."""
     return redacted_leaves({path: value for path, value in values.items() if path != "seed"})
+
+
+def key_paths(config: AnyConfig) -> frozenset[str]:
+    """The paths of a config's values, and of the configs in it, that are part of a replicate's key."""
+
+    def below(content: Mapping[str, Any], prefix: str) -> Iterator[str]:
+        for name, value in content.items():
+            yield f"{prefix}{name}"
+            if isinstance(value, Mapping):
+                yield from below(value, f"{prefix}{name}.")
+
+    return frozenset(below(key_content(config), ""))

@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from orchestrator.results.lookup import find_condition
-from orchestrator.results.question import Question, config_texts
+from orchestrator.results.question import Question, config_texts, key_paths
 from orchestrator.results.study import Study
 from search_spaces.known_names import known_names
 from search_spaces.settings import declared_name, text_of
 from search_spaces.sweep import Condition, Sweep
 
 MOST_NAMED: Final = 5
+LOOKED_AT: Final = 1000
+"""Characters of a value: MLflow has the first thousands of it."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ def recorded_question(sweep: Sweep, study: Study, reference: str | None = None) 
     """What `sweep` asks of what is recorded in `study`, with the reference of `find_reference`.
 
     A listed condition that is not recorded itself, but with settings, is there under those names. What was recorded
-    under an older declaration counts as it was recorded, not as it is declared now.
+    under an older declaration counts as it was recorded, not as it is declared now, and a note says so.
 
     Args:
         reference: a condition's name; see `find_reference`.
@@ -41,7 +43,7 @@ def recorded_question(sweep: Sweep, study: Study, reference: str | None = None) 
         InputError: if the study has no condition of the reference's name, or several with settings.
     """
     plain, found = Question.of(sweep), find_reference(sweep, study, reference)
-    configs, settings = dict(plain.configs), dict(plain.settings)
+    configs, settings, changed = dict(plain.configs), dict(plain.settings), dict[str, str]()
 
     def logged(name: str) -> dict[str, str]:
         return config_texts(study.configs.get(name, {}))
@@ -52,14 +54,36 @@ def recorded_question(sweep: Sweep, study: Study, reference: str | None = None) 
             own = configs[name]
             if own.keys() == {"condition"}:  # of a sweep whose code is not loaded, the name of a condition is all
                 configs[name] = logged(name)
-            elif plain.claims:  # nothing else looks into configs
+            elif study.configs.get(name, {}).items() - own.items() - {("seed", str(sweep.seeds[0]))}:
                 configs[name] = {**own, **logged(name)}
+                if what := _changed(sweep, condition, own, configs[name]):
+                    changed[name] = what
         elif given := with_settings(condition, sweep, study):
             configs.pop(name)
             settings.pop(name, None)
             configs |= {recorded_name: logged(recorded_name) for recorded_name in given}
             settings |= given
-    return replace(plain, reference=found.name, configs=configs, settings=settings, reference_note=found.note)
+    changed_note = ""
+    if changed:
+        first, what = next(iter(changed.items()))
+        listed = known_names(changed, most=MOST_NAMED)
+        changed_note = f"Declared otherwise now than they ran: {listed}; of {first} {what}."
+    return replace(
+        plain,
+        reference=found.name,
+        configs=configs,
+        settings=settings,
+        reference_note=found.note,
+        changed_note=changed_note,
+    )
+
+
+def _changed(sweep: Sweep, condition: Condition, now: Mapping[str, str], before: Mapping[str, str]) -> str:
+    """The fields of a condition's key that it ran with otherwise than they are declared; empty where there are none."""
+    in_key = key_paths(sweep.config(condition, sweep.seeds[0]))
+    both = (path for path in now if path in in_key and path in before)
+    paths = [path for path in both if before[path][:LOOKED_AT] != now[path][:LOOKED_AT]]
+    return "; ".join(f"{path} was {before[path]}, now {now[path]}" for path in paths[:MOST_NAMED])
 
 
 def find_reference(sweep: Sweep, study: Study, asked: str | None = None) -> Reference:

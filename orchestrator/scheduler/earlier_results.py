@@ -84,7 +84,8 @@ class EarlierResults:
 
     def check(self, task: Task, journal: JournalSummary) -> None:
         """Raises RefusedError where `task`, whose folder holds `journal`, cannot go on as it is."""
-        self._check_name(task)
+        if rule := self.other_setting(task):
+            raise RefusedError(f"{rule}. Rename the condition, or {self._other_ways()}")
         known = self.by_key.get(task.work.key)
         if known and not self.is_anew:
             self._check_reach(task, known, journal)
@@ -98,7 +99,15 @@ class EarlierResults:
                     f"{task.work.label} already has an evaluation {name!r} with other settings; give the new one "
                     "another name."
                 )
+        if rule := self.other_code(task, journal):
+            keep = "Add --accept-code to keep the old results and mix both"
+            other = self._other_ways() if task.condition else "set PONDERAY_RUNS anew."
+            raise RefusedError(f"{rule}. {keep}, or {other}")
+
+    def other_code(self, task: Task, journal: JournalSummary) -> str:
+        """Which other version of the code results of `task`, or of its study, are of; empty where that is accepted."""
         # What failed before it reported has left nothing that could be mixed; its mended code is what is asked for.
+        known = self.by_key.get(task.work.key)
         is_result = known is not None and known.state != "failed" and known.code_version
         versions = set(journal.versions) | ({known.code_version} if known and is_result else set())
         trained = dict.fromkeys(versions, task.work.label)
@@ -106,18 +115,17 @@ class EarlierResults:
             labels = {version: f"{other.condition} seed {other.seed}" for version, other in self._by_version.items()}
             trained |= labels
         trained.pop(task.work.code_version, None)
-        if trained and not self.accept_code:
-            version, label = min(trained.items())
-            of_version = {
-                f"{one.condition} seed {one.seed}" for one in self.known.replicates if one.code_version == version
-            } - {label}
-            more = f", as {'was' if len(of_version) == 1 else 'were'} {len(of_version):,} more" if of_version else ""
-            rule = (
-                f"{label} was trained by version {version} of {task.work.trainable}{more}, but the code is now version"
-            )
-            keep = "Add --accept-code to keep the old results and mix both"
-            remedy = f"{keep}, or {self._other_ways()}" if task.condition else f"{keep}, or set PONDERAY_RUNS anew."
-            raise RefusedError(f"{rule} {task.work.code_version}{self.changed_files(version, task)}. {remedy}")
+        if not trained or self.accept_code:
+            return ""
+        version, label = min(trained.items())
+        of_version = {
+            f"{one.condition} seed {one.seed}" for one in self.known.replicates if one.code_version == version
+        } - {label}
+        more = f", as {'was' if len(of_version) == 1 else 'were'} {len(of_version):,} more" if of_version else ""
+        return (
+            f"{label} was trained by version {version} of {task.work.trainable}{more}, but the code is now version "
+            f"{task.work.code_version}{self.changed_files(version, task)}"
+        )
 
     def _check_reach(self, task: Task, known: Replicate, journal: JournalSummary) -> None:
         """Refuses what would train again steps that another machine has done: its journal is not the one read here."""
@@ -135,29 +143,29 @@ class EarlierResults:
             "trains it here, from what is here."
         )
 
-    def _check_name(self, task: Task) -> None:
-        """Refuses a second setting or corpus under a name that has results already, of whatever seeds."""
+    def other_setting(self, task: Task) -> str:
+        """Which other setting or corpus there are results of under the name of `task`, of whatever seeds."""
         condition = task.condition
         if condition is None:
-            return
+            return ""
         known = self._by_name.get((condition.name, task.seed)) or self._any_by_name.get(condition.name)
         if known is None:
-            return
+            return ""
         now = task.work.key
         if known.seed != task.seed:  # its key as it would be now, worked out once for each condition
             if condition.name not in self._keys_now:
                 needed = self.factory.prerequisites(condition, known.seed)
                 self._keys_now[condition.name] = self.factory.replicate(condition, known.seed, needed).work.key
             now = self._keys_now[condition.name]
-        if known.key != now:
-            rule = f"{known.condition} seed {known.seed} is recorded with another setting or other data"
-            what = self._changed_fields(condition)
-            is_alike = condition.name in self.known.configs and known.data_fingerprint == task.fingerprint
-            if is_alike and not what:  # the key has these two beside both
-                rule = f"{known.condition} seed {known.seed} is recorded under another trainable or prerequisite"
-                what = f"the trainable is {task.work.trainable} now"
-            what = what or f"key {known.key}, now {now}"
-            raise RefusedError(f"{rule} ({what}). Rename the condition, or {self._other_ways()}")
+        if known.key == now:
+            return ""
+        rule = f"{known.condition} seed {known.seed} is recorded with another setting or other data"
+        what = self._changed_fields(condition)
+        is_alike = condition.name in self.known.configs and known.data_fingerprint == task.fingerprint
+        if is_alike and not what:  # the key has these two beside both
+            rule = f"{known.condition} seed {known.seed} is recorded under another trainable or prerequisite"
+            what = f"the trainable is {task.work.trainable} now"
+        return f"{rule} ({what or f'key {known.key}, now {now}'})"
 
     def _other_ways(self) -> str:
         """What to do about results that the sweep as it is now does not give, beside keeping them in it."""

@@ -22,7 +22,15 @@ from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
 from orchestrator.scheduler.pruning import KEPT, decision_at, decision_on, is_pruned, is_stopped
-from orchestrator.scheduler.search_store import CONDITION, DECISION, RUNG, condition_of, drawn_values
+from orchestrator.scheduler.search_store import (
+    CONDITION,
+    DECISION,
+    DECLARED,
+    RUNG,
+    condition_of,
+    declared,
+    drawn_values,
+)
 from orchestrator.scheduler.stop_request import Outage, StoppedError
 from orchestrator.tracking import store as tracking_store
 from orchestrator.tracking.availability import is_of_data
@@ -72,6 +80,8 @@ class SearchedConditions:
         self._signs = [-1.0 if direction == "maximize" else 1.0 for direction in directions]
         self._store, self._outage = store, Outage(tell)
         self._study = _open(store, lock, f"{sweep.name}-{self._identity}", directions)
+        if DECLARED not in self._study.user_attrs:
+            self._study.set_user_attr(DECLARED, declared(sweep))
         self._seen: set[int] = set()
         self._numbers: dict[str, int] = {}
         self._open: dict[str, Mapping[str, Any]] = {}

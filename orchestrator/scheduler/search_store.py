@@ -20,7 +20,8 @@ from search_spaces.distributions import Distribution, Exponential
 from search_spaces.names import condition_name_of
 from search_spaces.redaction import redacted_uri
 from search_spaces.settings import condition_name
-from search_spaces.sweep import Sweep
+from search_spaces.sweep import Condition, Sweep
+from trainables.config import content_hash
 from trainables.errors import InputError
 
 CONDITION: Final = "ponderay.condition"
@@ -31,6 +32,9 @@ DECISION: Final = "ponderay.decision"
 
 RUNG: Final = "ponderay.rung."
 """Attributes of a trial, one for each rung that its curve has reached: value there, and the decision on it."""
+
+DECLARED: Final = "ponderay.declared"
+"""Attribute of a study: the metrics that its values are of, and a hash of all that its sweep declared."""
 
 UNREADABLE: Final = (StorageInternalError, SQLAlchemyError, ImportError, ValueError, RuntimeError)
 """What Optuna raises at a database that is away, or is none of its own."""
@@ -68,9 +72,10 @@ def decisions(sweep: str, settings: Settings) -> Mapping[str, str]:
 
 
 def read_trials(sweep: Sweep, settings: Settings) -> Trials:
-    """The results that the search `sweep` has so far; of several searches of its name those of the longest.
+    """The results that the search `sweep` has so far.
 
-    Where Optuna's database is away or holds none, the notes say so.
+    Of several searches of its name, for the same objectives, those of the one that is declared as `sweep` is; else, or
+    of several such, those of the longest. Where Optuna's database is away or holds none, the notes say so.
 
     Raises:
         InputError: if the sweep is no search.
@@ -78,17 +83,60 @@ def read_trials(sweep: Sweep, settings: Settings) -> Trials:
     if sweep.search is None:
         raise InputError(f"{sweep.name} must be a search to have parameters, but its conditions are listed.")
     nothing = Trials(sweep.name, tuple(objective.metric for objective in sweep.objectives), {})
-    store, space = settings.search_store, sweep.search.space
+    store, space, now = settings.search_store, sweep.search.space, declared(sweep)
+    directions = [objective.direction for objective in sweep.objectives]
     try:
-        searches = [_trials(study, space, nothing) for study in studies(sweep.name, settings)]
+        every = studies(sweep.name, settings)
+        alike = [
+            study
+            for study in every
+            if study.user_attrs.get(DECLARED, now)["objectives"] == now["objectives"]
+            and [direction.name.lower() for direction in study.directions] == directions
+        ]
+        own = [study for study in alike if study.user_attrs.get(DECLARED) == now]
+        searches = [_trials(study, space, nothing) for study in own or alike]
     except UNREADABLE as error:
         reason = reason_of(error.__cause__ or error, store)
         return replace(nothing, notes=(f"Optuna's database {redacted_uri(store)} cannot be read: {reason}",))
     if not searches:
-        return replace(nothing, notes=(f"Optuna's database {redacted_uri(store)} holds no search of {sweep.name}.",))
+        for_these = f" for {', '.join(nothing.objectives)}" if every else ""
+        none = f"Optuna's database {redacted_uri(store)} holds no search of {sweep.name}{for_these}."
+        return replace(nothing, notes=(none,))
     most = max(searches, key=lambda search: len(search.trials))
-    several = f"{len(searches)} searches have this name; this is the one of most trials."
-    return replace(most, notes=(several,) if len(searches) > 1 else ())
+    which = "that the sweep declares" if len(own) == 1 else "of most trials"
+    several = f"{len(every)} searches have this name; this is the one {which}."
+    return replace(most, notes=(several,) if len(every) > 1 else ())
+
+
+def declared(sweep: Sweep) -> dict[str, Any]:
+    """What `DECLARED` is of the search `sweep`; the data, which take time to read, are no part of it."""
+    assert sweep.search is not None
+    space = {path: repr(distribution) for path, distribution in sweep.search.space.items()}
+    goals = [vars(goal) for goal in (*sweep.objectives, *sweep.search.constraints)]
+    return {
+        "objectives": [objective.metric for objective in sweep.objectives],
+        "hash": content_hash(space, sweep.base, sweep.search.sampler, goals),
+    }
+
+
+def drawn_conditions(sweep: Sweep, settings: Settings) -> dict[str, Condition]:
+    """All that the searches called `sweep` have drawn, by name: what Optuna knows as failed, too, may be complete now.
+
+    Raises:
+        InputError: if the database cannot be read.
+    """
+    assert sweep.search is not None
+    space, found = sweep.search.space, dict[str, Condition]()
+    try:
+        for study in studies(sweep.name, settings):
+            identity = study.study_name.rpartition("-")[2]
+            for trial in study.get_trials(deepcopy=False):
+                values = drawn_values(trial.params, space)
+                name = condition_of(trial.number, values, identity)
+                found[name] = Condition(name, values, settings=sweep.search.settings)
+    except UNREADABLE as error:
+        raise InputError(unusable(settings.search_store, error.__cause__ or error, "Optuna's database")) from None
+    return found
 
 
 def dump_searches(sweep: str, settings: Settings) -> list[dict[str, Any]]:

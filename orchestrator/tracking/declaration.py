@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from orchestrator.worker.trainable import load
 from search_spaces.confirmation import Confirmation
 from search_spaces.names import condition_name_of
-from search_spaces.sweep import Condition, Objective, Sweep
+from search_spaces.sweep import Condition, Constraint, Objective, Sweep
 from trainables.errors import InputError
 
 Direction = Literal["minimize", "maximize"]
@@ -33,6 +33,8 @@ def text_of(sweep: Sweep) -> str:
     found |= {"description": sweep.description[:500], "reference": references[0] if references else None}
     found |= {"objectives": [asdict(objective) for objective in sweep.objectives]}
     found |= {"confirms": asdict(sweep.confirms)} if sweep.confirms else {}
+    if sweep.search and sweep.search.constraints:
+        found |= {"constraints": [asdict(constraint) for constraint in sweep.search.constraints]}
     directions = {one.name: one.direction for one in load(sweep.trainable).metrics if one.direction != "none"}
     with_metrics = json.dumps(found | {"metrics": directions})
     return with_metrics if len(with_metrics) <= LIMIT else json.dumps(found)
@@ -55,6 +57,13 @@ def sweep_of(text: str, conditions: Sequence[str]) -> Sweep:
         reference=reference,
         confirms=Confirmation(**found["confirms"]) if "confirms" in found else None,
     )
+
+
+def constraints_of(sweep: Sweep, text: str | None) -> tuple[Constraint, ...]:
+    """What the search `sweep` asks of its conditions; of a sweep whose code is not loaded, as it was recorded."""
+    if not isinstance(sweep.base, Recorded):
+        return sweep.search.constraints if sweep.search else ()
+    return tuple(Constraint(**one) for one in json.loads(text or "{}").get("constraints", []))
 
 
 def directions_of(sweep: Sweep, text: str | None) -> Mapping[str, Direction]:

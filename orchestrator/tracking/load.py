@@ -32,7 +32,7 @@ from orchestrator.tracking.store import (
 )
 from orchestrator.tracking.stored_files import StoredFile
 from search_spaces.redaction import redacted_uri
-from search_spaces.sweep import Sweep
+from search_spaces.sweep import Constraint, Sweep
 from trainables.errors import DataWarning, InputError
 
 if TYPE_CHECKING:
@@ -225,6 +225,13 @@ def load_directions(sweep: Sweep, settings: Settings) -> Mapping[str, Literal["m
     from orchestrator.tracking.declaration import directions_of
 
     return directions_of(sweep, load_declaration(sweep.name, settings))
+
+
+def load_constraints(sweep: Sweep, settings: Settings) -> Sequence[Constraint]:
+    """What the search `sweep` asks of its conditions; nothing where it is none."""
+    from orchestrator.tracking.declaration import constraints_of
+
+    return constraints_of(sweep, load_declaration(sweep.name, settings))
 
 
 def with_origins(study: Study, settings: Settings) -> Study:

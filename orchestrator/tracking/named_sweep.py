@@ -26,7 +26,11 @@ def find_named(name: str, smoke: bool = False) -> Sweep:
         smoke = smoke or size_of(name) == "smoke"
         sized = sized_name(name, "smoke") if smoke else name
         text = None if ":" in name else load_declaration(sized, settings)
-        place = json.loads(text)["declared_at"] if text else ""
+        declared = json.loads(text) if text else {}
+        if "confirms" in declared:
+            of = declared["confirms"]["sweep"]
+            raise InputError(f"{name} confirms conditions of {of}, whose declaration it has; name {of}.") from None
+        place = declared.get("declared_at", "")
         if not place:
             raise
     where = PurePath(place.rpartition(":")[0])

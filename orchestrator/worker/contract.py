@@ -30,6 +30,13 @@ def check_contract(sweep: Sweep) -> None:
                 f"{sweep.name}: the constraint's metric {constraint.metric!r} is not among the metrics of "
                 f"{trainable.path}: {', '.join(directions)}."
             )
+    halving = sweep.search.halving if sweep.search else None
+    known = directions.get(halving.metric.partition("@")[0], "none") if halving else "none"
+    if halving and known not in ("none", halving.direction):
+        raise InputError(
+            f"{sweep.name}: `halving` stops what is not among the best by {halving.metric!r}, to {halving.direction}, "
+            f"but {trainable.path} says {known}; give Halving `direction={known!r}`."
+        )
     for objective in sweep.objectives:
         if directions and objective.metric not in directions:
             raise InputError(
@@ -90,7 +97,8 @@ def _check_config(sweep: Sweep, trainable: Trainable, config: Any) -> None:
             raise InputError(f"{sweep.name}: the name of an evaluation must match {NAME}, but got {name!r}.")
     if len(set(names)) < len(names):
         raise InputError(f"{sweep.name}: the names of evaluations must differ, but got {', '.join(map(str, names))}.")
-    known, selection = {metric.name for metric in trainable.metrics}, trainable.selection(config)
+    known = {metric.name: metric.direction for metric in trainable.metrics}
+    selection = trainable.selection(config)
     names = [evaluation.name for evaluation in trainable.evaluations(config)]
     for name, best in selection.items():
         if len(selection) > 1 and names and name not in names:  # a single one serves all evaluations
@@ -101,6 +109,12 @@ def _check_config(sweep: Sweep, trainable: Trainable, config: Any) -> None:
         if known and best.metric.partition("@")[0] not in known:
             raise InputError(
                 f"`selection` of {trainable.path} keeps {name!r} by {best.metric!r}, which is not among its metrics."
+            )
+        direction = known.get(best.metric.partition("@")[0], "none")
+        if direction not in ("none", best.direction):
+            raise InputError(
+                f"`selection` of {trainable.path} keeps {name!r} by {best.metric!r}, to {best.direction}, but its "
+                f"metrics say {direction}; write ponderay.Objective({best.metric!r}, {direction!r})."
             )
 
 

@@ -21,7 +21,7 @@ def make_search(objectives, num_trials, space, name, number=0):
     Path("runs").mkdir(exist_ok=True)
     storage = read_settings().search_store
     study = optuna.create_study(
-        study_name=f"{name}-{number:016x}", storage=storage, directions=["minimize", "maximize"]
+        study_name=f"{name}-{number:016x}", storage=storage, directions=["minimize", "minimize"]
     )
     spaces = _spaces(space)
     for drawn, values in _draws(objectives, num_trials, space):

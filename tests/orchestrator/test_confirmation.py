@@ -7,15 +7,22 @@ import pytest
 from rich.console import Console
 
 from orchestrator.cli.confirm import find_confirmation
+from orchestrator.cli.options import ask
 from orchestrator.confirmation import confirmation
+from orchestrator.console.errors import RefusedError
 from orchestrator.report.answers import answer
 from orchestrator.report.bundle.records import question_json, read_question
 from orchestrator.report.sentences import summary_sentences
 from orchestrator.results.reference import recorded_question
 from orchestrator.run import run_here
+from orchestrator.scheduler.put_away import remove
 from orchestrator.tracking.load import load_study, load_sweep
-from search_spaces.sweep import Objective
+from orchestrator.tracking.named_sweep import find_named
+from orchestrator.trained import best, trained
+from search_spaces.distributions import Real
+from search_spaces.sweep import Constraint, Objective
 from tests.integration.sweeps import searched, tiny
+from tests.integration.tiny import TinyConfig
 from tests.orchestrator.driven import new_settings
 from trainables.errors import InputError
 
@@ -100,3 +107,85 @@ def test_what_cannot_be_confirmed_is_refused_with_the_way_out(tmp_path):
         find_confirmation("asr.demo", False, None, "3:5", None, None, None, settings)
     with pytest.raises(InputError, match="--confirm runs what is recorded, and --grid what is not"):
         find_confirmation("asr.demo", False, None, None, None, None, ["training.seed=1"], settings)
+
+
+@pytest.mark.parametrize("search", [False, True])
+def test_what_would_be_trained_otherwise_than_it_was_chosen_is_refused(tmp_path, monkeypatch, search):
+    settings = new_settings(tmp_path)
+    sweep = searched(3, objectives=(Objective("error"),)) if search else LISTED
+    run(sweep, settings)
+    longer = sweep.with_values({"num_epochs": 5}) if search else replace(sweep, base=TinyConfig(num_epochs=5))
+    said = (
+        r"recorded with another setting or other data \(num_epochs was 4, now 5\), so fresh seeds would confirm another"
+    )
+    with pytest.raises(RefusedError, match=said):
+        confirmation(longer, settings, 2)
+    assert confirmation(sweep, settings, 2).conditions
+    monkeypatch.setattr("orchestrator.scheduler.task_factory.version_of", lambda *_: "mended")
+    with pytest.raises(RefusedError, match=r"but the code is now version mended, so fresh .* --accept-code does so"):
+        confirmation(sweep, settings, 2)
+    assert confirmation(sweep, settings, 2, accept_code=True).conditions
+
+
+def test_a_choice_that_was_removed_makes_room_for_another(tmp_path):
+    settings = new_settings(tmp_path)
+    run(LISTED, settings)
+    run(confirmation(LISTED, settings, 1, ["a"]), settings)
+    with pytest.raises(InputError, match="to choose others"):
+        confirmation(LISTED, settings, 1, ["b"])
+    remove("tiny.sweep.confirm", settings, lambda _: True)
+    assert set(confirmation(LISTED, settings, 1, ["b"]).confirms.means) == {"b"}
+
+
+def test_a_recorded_choice_is_not_confirmed_with_other_settings(tmp_path):
+    settings = new_settings(tmp_path)
+    run(LISTED, settings)
+    run(confirmation(LISTED, settings, 1), settings)
+    run(LISTED.with_values({"num_epochs": 5}), settings)
+    with pytest.raises(InputError, match=r"tiny.sweep does not declare '.', which was chosen; confirm it where"):
+        confirmation(LISTED.with_values({"num_epochs": 5}), settings, 1)
+
+
+def test_a_draw_of_the_smaller_of_two_searches_is_confirmed_and_has_its_config(tmp_path, monkeypatch):
+    settings = new_settings(tmp_path)
+    monkeypatch.setattr("orchestrator.trained.read_settings", lambda: settings)
+    monkeypatch.setattr("orchestrator.tracking.named_sweep.read_settings", lambda: settings)
+    wide = searched(4, objectives=(Objective("error"),), seeds=(1,))
+    run(wide, settings)
+    narrow = replace(wide, search=replace(wide.search, space={"x": Real(0.9, 1.0)}, num_trials=2))
+    study = run(narrow, settings)
+    (name, *_) = (name for name in study.conditions if float(study.configs[name]["x"]) >= 0.9)
+    (best,) = confirmation(narrow, settings, 1, [name]).conditions
+    assert best.values["x"] == float(study.configs[name]["x"])
+    monkeypatch.setattr("orchestrator.trained.find_named", lambda name: {"tiny.search": narrow}[name])
+    found = trained(run(confirmation(narrow, settings, 1, [name]), settings), name)
+    assert found.config().x == best.values["x"]
+    with pytest.raises(
+        InputError, match=r"tiny.search.confirm confirms conditions of tiny.search, .* name tiny.search"
+    ):
+        find_named("tiny.search.confirm")
+
+
+def test_of_a_search_with_constraints_what_keeps_them_is_confirmed_and_best_and_the_rest_is_told(tmp_path, monkeypatch):
+    settings = new_settings(tmp_path)
+    monkeypatch.setattr("orchestrator.trained.read_settings", lambda: settings)
+    sweep = searched(4, objectives=(Objective("error"),), seeds=(1,))
+    study = run(sweep, settings)
+    cost, error = means(study, "cost"), means(study, "error")
+    best_of_all = min(error, key=error.__getitem__)
+    limit = sorted(cost.values())[1] if cost[best_of_all] > sorted(cost.values())[1] else 0.0
+    assert limit, "the best of all is one of the dearer half"
+    remove(sweep.name, settings, lambda _: True)
+    bound = replace(sweep, search=replace(sweep.search, constraints=(Constraint("cost", limit),)))
+    study = run(bound, settings)
+    kept = {name: value for name, value in means(study, "error").items() if cost_of(study, name) <= limit}
+    (chosen,) = confirmation(bound, settings, 1).conditions
+    assert chosen.name == min(kept, key=kept.__getitem__) == best(study, "error").condition
+    recorded = load_sweep(bound.name, settings)
+    for asked in (bound, recorded):
+        _, question = ask(asked, settings, None, None)
+        assert question.shown_note.startswith("2 of 4 conditions miss what the search asks of them, and are shown all")
+
+
+def cost_of(study, condition):
+    return study.summary(condition, "cost@plain").mean

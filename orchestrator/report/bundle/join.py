@@ -1,7 +1,7 @@
 """Puts what bundles hold beside a study, where parts of one sweep ran on machines that share no store."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -10,10 +10,9 @@ from orchestrator.report.bundle.read import read_bundle
 from orchestrator.report.bundle.records import read_provenance, read_question, read_study
 from orchestrator.report.bundle.verify import changed_members, check_names
 from orchestrator.results.provenance import StudyProvenance
-from orchestrator.results.question import Question
+from orchestrator.results.question import Question, key_paths
 from orchestrator.results.study import Replicate, Study
 from search_spaces.sweep import Sweep
-from trainables.config import key_content
 from trainables.errors import InputError
 
 RANK: Final = {"complete": 0, "pruned": 1, "running": 2, "stopped": 3, "failed": 4}
@@ -57,7 +56,7 @@ def read_part(file: Path, sweep: Sweep) -> Part:
     provenance, declared = read_provenance(members["provenance.json"], diffs), Question.of(sweep).configs
     for condition in sweep.conditions:
         there = {**question.configs.get(condition.name, {}), **provenance.configs.get(condition.name, {})}
-        in_key = set(_paths(key_content(sweep.config(condition, sweep.seeds[0]))))
+        in_key = key_paths(sweep.config(condition, sweep.seeds[0]))
         here = {path: text for path, text in declared[condition.name].items() if path in in_key}
         if condition.name in study.conditions and (path := _different(there, here)):
             raise InputError(
@@ -171,10 +170,3 @@ def _different(there: Mapping[str, str], here: Mapping[str, str]) -> str:
         if there.get(path, text) != text or (path not in there and (is_part or is_of_value)):
             return path
     return ""
-
-
-def _paths(content: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    for name, value in content.items():
-        yield f"{prefix}{name}"
-        if isinstance(value, Mapping):
-            yield from _paths(value, f"{prefix}{name}.")

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.results.reference import find_reference
+from orchestrator.results.reference import find_reference, recorded_question
 from orchestrator.results.study import Study
 from search_spaces.sweep import Sweep
 from tests.integration.sweeps import tiny
@@ -60,3 +60,12 @@ def test_one_that_is_asked_for_must_be_shown():
     assert find_reference(sweep(), study("a,level=0.25", "b"), "a").name == "a,level=0.25"
     with pytest.raises(InputError, match=r"no results of the condition 'c'; its conditions are a, b\."):
         find_reference(sweep(), study("a", "b"), "c")
+
+
+def test_what_ran_under_an_older_declaration_is_told_and_counts_as_it_ran():
+    """But not what changes no key, such as where data lie, nor a field that there was not yet."""
+    ran = {"x": "0.25", "first.level": "0.75", "sleep_s": "9.0"}
+    found = recorded_question(sweep(), replace(study("a", "b"), configs={"b": ran}))
+    assert found.notes == ("Declared otherwise now than they ran: b; of b first.level was 0.75, now 0.5.",)
+    assert found.configs["b"]["first.level"] == "0.75" and found.configs["a"]["first.level"] == "0.5"
+    assert recorded_question(sweep(), replace(study("a", "b"), configs={"b": ran | {"first.level": "0.5"}})).notes == ()

@@ -5,6 +5,7 @@ import math
 import random
 from pathlib import Path
 
+import optuna
 import pytest
 
 from orchestrator import notebook
@@ -12,10 +13,11 @@ from orchestrator.environment.settings import read_settings
 from orchestrator.scheduler import importance as scheduler_importance
 from orchestrator.scheduler.importance import importance
 from orchestrator.scheduler.optuna_search import SearchedConditions
-from orchestrator.scheduler.search_store import read_trials
+from orchestrator.scheduler.search_store import DECLARED, declared, read_trials
 from search_spaces.distributions import Choice, Exponential, Real
 from search_spaces.sweep import Objective, Search
 from tests.integration.sweeps import tiny
+from tests.integration.tiny import TinyConfig
 from tests.orchestrator.made_searches import made_trials, make_search
 from trainables.errors import InputError
 
@@ -44,9 +46,10 @@ def trials(objectives, num_trials, space=SPACE):
     return made_trials(objectives, num_trials, space, "tiny.search")
 
 
-def told(settings=None):
-    objectives = (Objective("error"), Objective("cost"))
-    sweep = tiny((), name="tiny.search", objectives=objectives, search=Search(SPACE, 20, sampler="random"))
+def told(settings=None, *objectives, **changes):
+    objectives = objectives or (Objective("error"), Objective("cost"))
+    search = Search(SPACE, 20, sampler="random")
+    sweep = tiny((), name="tiny.search", objectives=objectives, **{"search": search} | changes)
     return read_trials(sweep, settings or read_settings())
 
 
@@ -144,6 +147,34 @@ def test_searches_of_other_names_or_data_are_not_mixed_in(workplace):
     assert found.notes == ("2 searches have this name; this is the one of most trials.",)
 
 
+def test_values_are_read_as_those_of_the_objectives_that_the_search_had(workplace):
+    """Of an older version's search, which does not say them, the directions have to do."""
+    search(lambda v: (v["x"], v["first.level"]), 21)
+    for other in ((Objective("error"),), (Objective("error"), Objective("cost", "maximize"))):
+        assert "holds no search of tiny.search for error" in told(None, *other).notes[0]
+    (storage, (name,)) = read_settings().search_store, optuna.get_all_study_names(read_settings().search_store)
+    now = tiny((), name="tiny.search", search=Search(SPACE, 20), objectives=(Objective("a"), Objective("b")))
+    optuna.load_study(study_name=name, storage=storage).set_user_attr(DECLARED, declared(now))
+    assert len(told(None, *now.objectives).trials) == 21
+    swapped = told(None, Objective("b"), Objective("a"))
+    assert swapped.trials == () and swapped.notes[0].endswith("holds no search of tiny.search for b, a.")
+
+
+def test_of_several_searches_the_one_that_is_declared_is_read(workplace):
+    search(lambda v: (v["x"], v["first.level"]), 25, number=1)
+    search(lambda v: (v["x"], v["first.level"]), 21, number=2)
+    storage, objectives = read_settings().search_store, (Objective("error"), Objective("cost"))
+    for number, base in ((1, TinyConfig(num_epochs=9)), (2, TinyConfig())):
+        sweep = tiny(
+            (), name="tiny.search", search=Search(SPACE, 20, sampler="random"), objectives=objectives, base=base
+        )
+        study = optuna.load_study(study_name=f"tiny.search-{number:016x}", storage=storage)
+        study.set_user_attr(DECLARED, declared(sweep))
+    assert [len(told(base=base).trials) for base in (TinyConfig(), TinyConfig(num_epochs=9))] == [21, 25]
+    assert told().notes == ("2 searches have this name; this is the one that the sweep declares.",)
+    assert told(base=TinyConfig(num_epochs=7)).notes == ("2 searches have this name; this is the one of most trials.",)
+
+
 def test_of_very_many_trials_some_are_used(monkeypatch):
     monkeypatch.setattr("orchestrator.scheduler.importance.MOST_TRIALS", 25)
     monkeypatch.setattr("orchestrator.scheduler.importance.MOST_LEFT_OUT", 24)
@@ -171,8 +202,9 @@ def test_a_notebook_asks_by_name_or_with_the_sweep(workplace):
     for _ in range(20):
         (condition,) = source.more()
         source.tell(condition, dict.fromkeys(METRICS, condition.values["x"]))
-    assert shares()[0]["x"] == pytest.approx((1.0, 1.0), abs=0.05)
-    assert notebook.importance(sweep) == shares()[1]
+    by_path, found = shares(told(None, *sweep.objectives))
+    assert by_path["x"] == pytest.approx((1.0, 1.0), abs=0.05)
+    assert notebook.importance(sweep) == found
     assert notebook.importance("lm.search").objectives and not notebook.importance("lm.search").parameters
     with pytest.raises(InputError, match=r"asr\.demo must be a search to have parameters"):
         notebook.importance("asr.demo")
