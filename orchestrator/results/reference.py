@@ -67,7 +67,7 @@ def recorded_question(sweep: Sweep, study: Study, reference: str | None = None) 
     if changed:
         first, what = next(iter(changed.items()))
         listed = known_names(changed, most=MOST_NAMED)
-        changed_note = f"Declared otherwise now than they ran: {listed}; of {first} {what}."
+        changed_note = f"Ran with other settings than are declared now: {listed}; of {first} {what}."
     return replace(
         plain,
         reference=found.name,

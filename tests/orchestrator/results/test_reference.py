@@ -66,6 +66,6 @@ def test_what_ran_under_an_older_declaration_is_told_and_counts_as_it_ran():
     """But not what changes no key, such as where data lie, nor a field that there was not yet."""
     ran = {"x": "0.25", "first.level": "0.75", "sleep_s": "9.0"}
     found = recorded_question(sweep(), replace(study("a", "b"), configs={"b": ran}))
-    assert found.notes == ("Declared otherwise now than they ran: b; of b first.level was 0.75, now 0.5.",)
+    assert found.notes == ("Ran with other settings than are declared now: b; of b first.level was 0.75, now 0.5.",)
     assert found.configs["b"]["first.level"] == "0.75" and found.configs["a"]["first.level"] == "0.5"
     assert recorded_question(sweep(), replace(study("a", "b"), configs={"b": ran | {"first.level": "0.5"}})).notes == ()
