@@ -93,7 +93,7 @@ def run(
     began_s = time.monotonic()
     factory = TaskFactory(sweep, settings, num_gpus=0)
     conditions = check_retry(sweep, settings, retry)
-    if complete := finished_replicates(factory, accept_code):
+    if complete := finished_replicates(factory, accept_code and not again):
         return Outcome(complete)
     refuse_silent()  # takes seconds; the fingerprint of a corpus, behind it, may take minutes
     _refuse(before_ray(sweep, settings, factory), console)

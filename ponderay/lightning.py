@@ -18,6 +18,9 @@ KEY = "ponderay.random"
 class ReportToTrial(Checkpoint):  # Lightning calls these last, so that what a module logs at an epoch's end is there
     """Reports what an epoch logged and a checkpoint at the end of it; what is resumed has the same digits.
 
+    Two things Lightning cannot resume to the digit, and they are refused: `max_steps`, behind which a restart counts as
+    the middle of an epoch, and `ReduceLROnPlateau`, whose step no checkpoint of its epoch has.
+
     Lightning keeps a value until its name is logged again; one of an earlier epoch, and of other weights, is left out.
     Lightning keeps no state of random generators, so that a resumed training would see other batches and other dropout.
     This callback keeps them in the checkpoint. It stands in for Lightning's own checkpoints, so leave
@@ -37,6 +40,18 @@ class ReportToTrial(Checkpoint):  # Lightning calls these last, so that what a m
         self._trial, self._every, self._metrics = trial, every_n_epochs, metrics or {}
         self._before: dict[str, torch.Tensor] = {}
 
+    def on_train_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
+        """Refuses what would not be resumed to the digit; raises ValueError."""
+        if trainer.max_steps != -1:
+            raise ValueError(
+                f"`Trainer(max_steps={trainer.max_steps})` cannot be resumed to the digit; use `max_epochs`."
+            )
+        if any(one.reduce_on_plateau for one in trainer.lr_scheduler_configs):
+            raise ValueError(
+                "Lightning steps `ReduceLROnPlateau` behind an epoch's checkpoint: it cannot be resumed to the digit. "
+                "Use another schedule, or set the rate in `on_train_epoch_end`."
+            )
+
     def on_train_epoch_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
         """Notes what was logged before the epoch."""
         self._before = dict(trainer.callback_metrics)
@@ -44,7 +59,7 @@ class ReportToTrial(Checkpoint):  # Lightning calls these last, so that what a m
     def on_train_epoch_end(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
         """Reports, with the number of epochs as the step."""
         epoch = trainer.current_epoch + 1
-        is_last = trainer.should_stop or epoch == trainer.max_epochs or trainer.global_step == trainer.max_steps
+        is_last = trainer.should_stop or epoch == trainer.max_epochs
         if epoch % self._every and not is_last:
             return
         new = {name: value for name, value in trainer.callback_metrics.items() if value is not self._before.get(name)}

@@ -15,7 +15,9 @@ class ReportToTrial(transformers.TrainerCallback):
     """Reports what was logged since the last report, and the checkpoint's folder, whenever the Trainer saves one.
 
     Of evaluations (`eval_...`) only that of the checkpoint's own step is reported, so let `eval_steps` divide
-    `save_steps`. Times are left out: what ends in `runtime`, `_per_second` or `_flos`.
+    `save_steps`. The training `loss` is a mean since it was logged last, which a resumed training does not know: one
+    over both sides of a checkpoint is left out, so let `logging_steps` divide `save_steps` too. Times are left out:
+    what ends in `runtime`, `_per_second` or `_flos`.
 
     The folder has optimiser, schedule and random generators, so that what is resumed has the same digits. Seed before
     the model is built, for the Trainer seeds after it:
@@ -41,8 +43,12 @@ class ReportToTrial(transformers.TrainerCallback):
     def on_save(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         """Reports, with the number of optimisation steps as the step."""
         logged: dict[str, float] = {}
+        before = 0  # when the loss was logged last
         for entry in state.log_history:  # in order: the newest value of each name counts
             step = entry.get("step", 0)
+            if "loss" in entry:
+                spans, before = before < self._step < step, step
+                entry = {name: value for name, value in entry.items() if name != "loss" or not spans}
             for name, value in entry.items() if step > self._step else ():
                 is_older = name.startswith("eval_") and step != state.global_step
                 if isinstance(value, int | float) and not is_older and not name.endswith(TIMED):

@@ -1,6 +1,7 @@
 """What the callbacks of other trainers report is of the weights that they report it with."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -29,9 +30,9 @@ def test_lightning_gives_a_value_to_the_epoch_that_logged_it_and_to_no_later_one
     from ponderay.lightning import ReportToTrial
 
     class Network(lightning.LightningModule):
-        def __init__(self) -> None:
+        def __init__(self, on_plateau: bool) -> None:
             super().__init__()
-            self.layer = torch.nn.Linear(1, 1)
+            self.layer, self.on_plateau = torch.nn.Linear(1, 1), on_plateau
 
         def error(self, batch: list[torch.Tensor]) -> torch.Tensor:
             return (self.layer(batch[0]) - batch[1]).square().mean()
@@ -43,22 +44,29 @@ def test_lightning_gives_a_value_to_the_epoch_that_logged_it_and_to_no_later_one
         def validation_step(self, batch: list[torch.Tensor]) -> None:
             self.log("valid_loss", self.error(batch))
 
-        def configure_optimizers(self) -> torch.optim.Optimizer:
-            return torch.optim.SGD(self.parameters(), lr=0.1)
+        def configure_optimizers(self) -> Any:
+            optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+            if not self.on_plateau:
+                return optimizer
+            schedule = {"scheduler": torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer), "monitor": "train_loss"}
+            return {"optimizer": optimizer, "lr_scheduler": schedule}
 
-    def trained(checkpoint: Path | None = None) -> Reports:
+    def trained(checkpoint: Path | None = None, on_plateau: bool = False, **more: Any) -> Reports:
         lightning.seed_everything(1, verbose=False)
         data = torch.utils.data.DataLoader(list(zip(*line(), strict=True)), batch_size=16)
         callbacks = [ReportToTrial(reports := Reports())]
-        every = {"max_epochs": 4, "check_val_every_n_epoch": 2, "default_root_dir": tmp_path}
+        every = {"max_epochs": 4, "check_val_every_n_epoch": 2, "default_root_dir": tmp_path} | more
         trainer = lightning.Trainer(accelerator="cpu", callbacks=callbacks, **every, **QUIET)
-        trainer.fit(Network(), data, data, ckpt_path=checkpoint)
+        trainer.fit(Network(on_plateau), data, data, ckpt_path=checkpoint)
         return reports
 
     monkeypatch.chdir(tmp_path)
     whole = trained()
     assert [sorted(whole[step]) for step in (1, 2, 3, 4)] == 2 * [["train_loss"], ["train_loss", "valid_loss"]]
     assert trained(Path("two.ckpt")) == {step: whole[step] for step in (3, 4)}
+    for refused in ({"max_steps": 8}, {"on_plateau": True}):
+        with pytest.raises(ValueError, match="cannot be resumed to the digit"):
+            trained(**refused)
 
 
 def test_hugging_face_gives_a_checkpoint_its_own_evaluation_and_no_older_one(tmp_path):
@@ -75,17 +83,30 @@ def test_hugging_face_gives_a_checkpoint_its_own_evaluation_and_no_older_one(tmp
             return {"loss": (self.layer(x) - labels).square().mean()}
 
     data = [{"x": x, "labels": y} for x, y in zip(*line(), strict=True)]
-    steps = {"max_steps": 12, "save_steps": 4, "eval_steps": 3, "eval_strategy": "steps", "logging_steps": 2}
-    arguments = transformers.TrainingArguments(
-        tmp_path, per_device_train_batch_size=8, report_to="none", use_cpu=True, disable_tqdm=True, **steps
-    )
-    trainer = transformers.Trainer(
-        Model(), arguments, train_dataset=data, eval_dataset=data, callbacks=[ReportToTrial(reports := Reports())]
-    )
-    trainer.train()
-    (evaluated,) = [
-        entry["eval_loss"] for entry in trainer.state.log_history if entry.get("step") == 12 and "eval_loss" in entry
-    ]
+
+    def trained(logging_steps: int, resumed: str = "") -> tuple[Reports, list[dict[str, float]]]:
+        transformers.set_seed(1)
+        steps = {"max_steps": 12, "save_steps": 4, "eval_steps": 3, "eval_strategy": "steps"}
+        arguments = transformers.TrainingArguments(
+            tmp_path,
+            per_device_train_batch_size=8,
+            report_to="none",
+            use_cpu=True,
+            disable_tqdm=True,
+            logging_steps=logging_steps,
+            **steps,
+        )
+        callbacks = [ReportToTrial(reports := Reports())]
+        trainer = transformers.Trainer(Model(), arguments, train_dataset=data, eval_dataset=data, callbacks=callbacks)
+        trainer.train(resume_from_checkpoint=resumed or None)
+        return reports, trainer.state.log_history
+
+    reports, history = trained(2)
+    (evaluated,) = [entry["eval_loss"] for entry in history if entry.get("step") == 12 and "eval_loss" in entry]
     assert [report.get("eval_loss") for report in reports.values()] == [None, None, evaluated]
     assert [report["epoch"] for report in reports.values()] == [0.5, 1.0, 1.5]
     assert all("loss" in report for report in reports.values())
+    # The mean of the steps 4 to 6 has a checkpoint within it, and so has that of 7 to 9: what is resumed lacks a part.
+    whole, _ = trained(3)
+    assert ["loss" in report for report in whole.values()] == [True, False, True]
+    assert trained(3, str(tmp_path / "checkpoint-4"))[0] == {step: whole[step] for step in (8, 12)}

@@ -1,6 +1,7 @@
 """The command `import`: runs that others have made become a study here."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -62,7 +63,7 @@ def import_runs(
     else:
         file = Path(source)
         sweep = name or file.stem
-        found = Study.from_dataframe(_read(file), sweep=sweep, seed=seed, condition=of, **asked)
+        found = Study.from_dataframe(_read(file, parts), sweep=sweep, seed=seed, condition=of, **asked)
     names = keep_imported(replace(found, sweep=path_part(sweep)), settings)
     states = Counter(replicate.state for replicate in found.replicates)
     metrics = dict.fromkeys(metric for replicate in found.replicates for metric in replicate.metrics)
@@ -84,8 +85,8 @@ def _parsed(text: str) -> tuple[str, Literal["minimize", "maximize"]]:
     raise InputError(f"--objective must be METRIC, METRIC:minimize or METRIC:maximize, but got {shown(text)}.")
 
 
-def _read(file: Path) -> Any:
-    """The file's table; numbers keep all digits."""
+def _read(file: Path, conditions: Sequence[str]) -> Any:
+    """The file's table; numbers keep all digits, and what names a condition is never missing, such as `None`."""
     import pandas  # type: ignore[import-untyped]
 
     readers = {
@@ -100,6 +101,12 @@ def _read(file: Path) -> Any:
     if not file.is_file():
         raise InputError(f"There is no file {shown(str(file))}.")
     try:
-        return readers[file.suffix](file)
+        frame = readers[file.suffix](file)
+        if file.suffix == ".csv":
+            texts = pandas.read_csv(file, dtype=str, keep_default_na=False)
+            for name in set(conditions).intersection(frame.columns):
+                is_word = frame[name].isna() & (texts[name].str.strip() != "")
+                frame[name] = frame[name].astype(object).where(~is_word, texts[name])
+        return frame
     except (ValueError, OSError) as error:
         raise InputError(f"{file} cannot be read as a table: {error}.") from None

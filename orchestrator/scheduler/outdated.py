@@ -26,7 +26,8 @@ def make_room(factory: TaskFactory, accept_code: bool, seeds: Collection[int] = 
         seeds: of the replicates that may move; default: all that are recorded, also those that the sweep lacks now.
 
     Raises:
-        RefusedError: if others of the study, which stay, are of other code too, and that is not accepted.
+        RefusedError: if others of the study, or prerequisites, all of which stay, are of other code too, and that is
+            not accepted.
     """
     study = load_if_run(factory.sweep.name, factory.settings)
     if study is None:
@@ -41,7 +42,8 @@ def make_room(factory: TaskFactory, accept_code: bool, seeds: Collection[int] = 
     earlier = EarlierResults(stays, factory, accept_code, code=content.code if content else {})
     for condition in factory.sweep.conditions:
         seed = factory.sweep.seeds[0]
-        task = factory.replicate(condition, seed, factory.prerequisites(condition, seed))
+        needed = factory.prerequisites(condition, seed)
+        task = factory.replicate(condition, seed, needed)
         now = ("", task.work.code_version)
         left = [one for one in stays.replicates if one.state == "complete" and one.code_version not in now]
         if left and not accept_code:
@@ -55,6 +57,8 @@ def make_room(factory: TaskFactory, accept_code: bool, seeds: Collection[int] = 
                 f"{wider}, or add --accept-code. `ponderay rm` moves away what the sweep lacks."
             )
         earlier.check(task, JournalSummary())
+        for one in needed.values():  # they stay, so what is refused because of them is refused before anything moves
+            earlier.check(one, summarise(folder_of(one).records()))
     return remove(study.sweep, factory.settings, lambda one: (one.condition, one.seed) in gone)
 
 

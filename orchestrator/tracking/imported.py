@@ -9,6 +9,7 @@ from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.study_file import StudyFile, name_of, read_study_file, to_record
 from orchestrator.results.study import Study
+from orchestrator.tracking.declaration import sweep_of
 from orchestrator.tracking.lease import StoreLease
 from orchestrator.tracking.lease_holder import FolderLeases
 from orchestrator.tracking.store import store_kind
@@ -27,7 +28,8 @@ def keep_imported(study: Study, settings: Settings) -> Mapping[str, str]:
     one ends in digits of a hash. What each is called is returned, by its name in the study.
 
     Raises:
-        InputError: if the name is that of a sweep which ran here, or the tracking store is a server.
+        InputError: if the name is that of a sweep which ran here, an objective's name is none that a metric may have,
+            or the tracking store is a server.
         RefusedError: if a driver has the name right now.
     """
     name, question = study.sweep, study.question
@@ -60,6 +62,7 @@ def keep_imported(study: Study, settings: Settings) -> Mapping[str, str]:
         "objectives": [asdict(objective) for objective in question.objectives],
         "metrics": {},
     }
+    sweep_of(json.dumps(declaration), list(names.values()))  # what no command could read is refused before it is kept
     lease = StoreLease(FolderLeases(settings), f"sweep {name}")
     if not lease.acquire_or_wait():
         raise RefusedError(f"{name} is run by {lease.holder()}; wait for it or stop it.")

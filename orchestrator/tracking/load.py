@@ -213,11 +213,12 @@ def load_declaration(sweep: str, settings: Settings) -> str | None:
 
 
 def load_sweep(name: str, settings: Settings) -> Sweep | None:
-    """The sweep as it was recorded with its study; None where there is none of that name."""
+    """The sweep as it was recorded with its study; None where there is none of that name, or nothing of it is left."""
     from orchestrator.tracking.declaration import sweep_of
 
     text = None if ":" in name else load_declaration(name, settings)
-    return sweep_of(text, load_study(name, settings).conditions) if text else None
+    conditions = load_study(name, settings).conditions if text else ()
+    return sweep_of(text, conditions) if text and conditions else None
 
 
 def load_directions(sweep: Sweep, settings: Settings) -> Mapping[str, Literal["minimize", "maximize"]]:

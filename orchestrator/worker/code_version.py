@@ -29,6 +29,9 @@ BLOCKS: Final = ("body", "orelse", "finalbody", "handlers", "cases")
 DECLARING: Final = frozenset({"ponderay", "search_spaces"})
 """What a module imports that declares sweeps."""
 
+LOOKS_UP: Final = frozenset({"globals", "vars", "eval", "exec"})
+"""By these a function may use what it does not name."""
+
 SWEEP: Final = "Sweep"
 PLACE: Final = (".py", "/__init__.py")
 """How the name of a module's file ends, and that of a package's."""
@@ -255,23 +258,72 @@ def _used(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     """The statements that the contract's functions use, directly or not; those that act; and all classes.
 
     A config's class is used by its values, not by its name. What acts may enter a model into a registry, by a
-    decorator, a call or an import; but not if it makes a sweep, or is used by what makes one alone.
+    decorator, a call or an import; but not if it makes a sweep. What makes one, and what is used by that alone, counts
+    where it calls a function of the module that changes something. A function that looks names up may use any.
     """
     body = [statement for statement in body if not _is_of_program(statement)]
     defined = [_defined(statement) for statement in body]
     names = [{node.id for node in ast.walk(statement) if isinstance(node, ast.Name)} for statement in body]
-    declaring = _declaring(body, defined, names)
+    changing = _changing(body)
+    calls = [[node for node in ast.walk(statement) if _name_called(node) in changing] for statement in body]
+    making, declaring = _declaring(body, defined, names, [bool(found) for found in calls])
     every = set().union(*names)
     used = {i for i, statement in enumerate(body) if i not in declaring and _acts(statement, defined[i], every)}
-    wanted = set(FUNCTIONS).union(*(names[i] for i in used))
+    in_calls = (node for i in making for call in calls[i] for node in ast.walk(call))
+    wanted = set(FUNCTIONS).union(*(names[i] for i in used), {n.id for n in in_calls if isinstance(n, ast.Name)})
     while new := {i for i, own in enumerate(defined) if i not in used and own & wanted}:
         used |= new
         wanted |= set().union(*(names[i] for i in new))
+        if wanted & LOOKS_UP:
+            wanted |= set().union(*(own for i, own in enumerate(defined) if i not in making))
     return [body[i] for i in sorted(used)]
 
 
-def _declaring(body: Sequence[ast.stmt], defined: Sequence[set[str]], names: Sequence[set[str]]) -> set[int]:
-    """The statements that make a sweep, or use one, and what is used by these alone."""
+def _name_called(node: ast.AST) -> str:
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+
+
+def _changing(body: Sequence[ast.stmt]) -> set[str]:
+    """The functions of a module that change something beside values of their own, directly or by another of these.
+
+    Something called for its effect alone, such as `torch.manual_seed(1)`, changes something; but not `made.append(1)`
+    of a value of its own.
+    """
+    functions = {one.name: one for one in body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}
+    changing = {name for name, function in functions.items() if _changes(function)}
+    while new := {
+        name
+        for name, function in functions.items()
+        if name not in changing and any(_name_called(node) in changing for node in ast.walk(function))
+    }:
+        changing |= new
+    return changing
+
+
+def _changes(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    nodes = list(ast.walk(function))
+    own = {node.arg for node in nodes if isinstance(node, ast.arg)} - {one.arg for one in function.args.args}
+    own |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    for node in nodes:
+        reached: list[ast.AST] = []
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            return True
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            reached = [node]
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            reached = [node.value.func]
+        for target in reached:
+            while isinstance(target, ast.Attribute | ast.Subscript | ast.Call):
+                target = target.func if isinstance(target, ast.Call) else target.value
+            if not (isinstance(target, ast.Name) and target.id in own):
+                return True
+    return False
+
+
+def _declaring(
+    body: Sequence[ast.stmt], defined: Sequence[set[str]], names: Sequence[set[str]], is_changing: Sequence[bool]
+) -> tuple[set[int], set[int]]:
+    """The statements that make a sweep, or use one; and these with what is used by them alone, and changes nothing."""
     declaring, sweeps = set[int](), {SWEEP}
     kept = (ast.ClassDef, ast.Import, ast.ImportFrom)
     numbers = [i for i, own in enumerate(defined) if own - FUNCTIONS.keys() and not isinstance(body[i], kept)]
@@ -279,10 +331,17 @@ def _declaring(body: Sequence[ast.stmt], defined: Sequence[set[str]], names: Seq
     while new := {i for i in numbers if i not in declaring and (names[i] & sweeps or SWEEP in attributes[i])}:
         declaring |= new
         sweeps |= set().union(*(defined[i] for i in new))
+    making = set(declaring)
     users = [{j for j, used in enumerate(names) if j != i and used & own} for i, own in enumerate(defined)]
-    while new := {i for i in numbers if i not in declaring and users[i] and users[i] <= declaring}:
+    while new := {
+        i
+        for i in numbers
+        if i not in declaring and users[i] and users[i] <= declaring
+        if not (is_changing[i] and not isinstance(body[i], ast.FunctionDef))
+        if not getattr(body[i], "decorator_list", [])
+    }:
         declaring |= new
-    return declaring
+    return making, declaring
 
 
 def _acts(statement: ast.stmt, own: set[str], every: set[str]) -> bool:

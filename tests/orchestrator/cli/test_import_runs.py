@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 import ponderay
 from orchestrator.cli.main import app
 from orchestrator.environment.settings import read_settings
+from trainables.errors import InputError
 
 
 def command(*arguments):
@@ -36,3 +37,15 @@ def test_an_import_keeps_its_reference_where_names_have_signs_that_ours_may_not_
     assert "optim-lr=0.01" in command("compare", "rates") and "is not shown" not in command("report", "rates")
     figure = Path(command("curve", "rates").splitlines()[-1].partition(": ")[2])
     assert figure.is_file() and figure.parent == read_settings().figures
+
+
+def test_what_no_command_could_read_is_not_kept_and_a_word_that_means_nothing_elsewhere_is_a_name(workplace):
+    rows = {"seed": [1, 2, 1, 2], "drop": ["None", "None", "0.1", "0.1"], "err %": [0.4, 0.5, 0.3, 0.2]}
+    pandas.DataFrame(rows).to_csv("runs.csv", index=False)
+    options = ("import", "runs.csv", "--seed", "seed", "--condition", "drop", "--objective")
+    refused = CliRunner().invoke(app, (*options, "err %"))
+    assert isinstance(refused.exception, InputError) and "but got 'err %'" in str(refused.exception)
+    assert not read_settings().replicates("runs").exists()
+    pandas.DataFrame(rows).rename(columns={"err %": "err"}).to_csv("runs.csv", index=False)
+    command(*options, "err")
+    assert ponderay.load("runs").conditions == ("None", "drop=0.1")

@@ -1,12 +1,14 @@
 """What is said of results that stay, or are there already, when others are put away or brought back."""
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.journal.folder import ReplicateFolder
+from orchestrator.run import run
 from orchestrator.scheduler import task_factory
 from orchestrator.scheduler.outdated import make_room
 from orchestrator.scheduler.put_away import archive, restore
@@ -44,6 +46,31 @@ def test_others_of_other_code_are_named_and_an_archive_of_what_is_there_restores
     journal.append({"kind": "metrics", "step": 5, "metrics": {}})
     factory = TaskFactory(tiny({"b": {"x": 0.25}}, seeds=(1, 2)), settings, num_gpus=0)
     assert make_room(factory, accept_code=False)[1] == 1, "some of its steps are of other code"
+
+
+def test_nothing_moves_where_a_prerequisite_of_other_code_would_stay(workplace, monkeypatch):
+    sweep = tiny({"a": {}, "b": {"x": 0.25}})
+    run_quietly(sweep)
+    settings = read_settings()
+    monkeypatch.setattr(task_factory, "version_of", lambda *_: "another")
+    with pytest.raises(RefusedError, match=r"^prerequisite first was trained by version"):
+        make_room(TaskFactory(sweep, settings, num_gpus=0), accept_code=False)
+    assert len(load_study("tiny.sweep", settings).replicates) == 4
+    assert make_room(TaskFactory(sweep, settings, num_gpus=0), accept_code=True)[1] == 4
+
+
+def test_accepted_results_of_other_code_are_not_done_where_they_are_to_be_made_again(workplace, monkeypatch):
+    sweep, asked = tiny({"a": {}}), []
+    monkeypatch.setattr("orchestrator.run.finished_replicates", lambda _, accept_code: asked.append(accept_code))
+
+    def stop():
+        raise RefusedError("here")
+
+    monkeypatch.setattr("orchestrator.run.refuse_silent", stop)
+    for again in (False, True):
+        with pytest.raises(RefusedError, match="here"):
+            run(sweep, read_settings(), Console(quiet=True), accept_code=True, again=again)
+    assert asked == [True, False]
 
 
 @pytest.mark.slow

@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
 from orchestrator.environment.settings import read_settings
+from orchestrator.results.study import Study
 from orchestrator.tracking.declaration import LIMIT, directions_of, sweep_of, text_of
-from orchestrator.tracking.load import load_declaration, load_study
+from orchestrator.tracking.load import load_declaration, load_study, load_sweep
 from orchestrator.worker import trainable
 from search_spaces.find import find_sweep, sweep_functions
 from search_spaces.grids import with_grid
@@ -82,3 +83,9 @@ def test_a_part_records_what_the_whole_sweep_declares_and_the_rest_is_run_later(
     ]
     run_quietly(replace(with_grid(whole, {"width": [16]}), seeds=(1,)))  # beside results of the reference
     assert json.loads(load_declaration("toy", read_settings()))["reference"] == "width=8"
+
+
+def test_a_study_of_which_nothing_is_left_is_no_sweep(workplace, monkeypatch):
+    monkeypatch.setattr("orchestrator.tracking.load.load_declaration", lambda *_: text_of(find_sweep("asr.demo")))
+    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda name, _: Study(name, ()))
+    assert load_sweep("asr.demo", read_settings()) is None

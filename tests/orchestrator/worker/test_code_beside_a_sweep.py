@@ -67,6 +67,40 @@ def test_a_model_that_is_reached_through_a_registry_counts(tmp_path, monkeypatch
     assert version(tmp_path, monkeypatch, source.replace('"A loss', '"The loss'), "registering") == first
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("def rate", "@register\ndef rate"),
+        ("\ntoy =", "\nNAMES = [register(f) for f in (rate,)]\ntoy ="),
+        (
+            "\ntoy =",
+            "\ndef all_of(functions):\n    return [register(f) for f in functions]\n\n\nNAMES = all_of([rate])\ntoy =",
+        ),
+        ('{"width": [4, 8]}', '{"width": [4, 8 if register(rate) else 8]}'),
+        ("MODELS['rate']()", "globals()['rate']()"),
+    ],
+)
+def test_a_model_counts_that_the_sweep_alone_names(tmp_path, monkeypatch, old, new):
+    """Its names stand in the grid, so that nothing but the sweep uses them; what fills the registry acts."""
+    source = REGISTERED.replace("MODELS[f.__name__] = f", "MODELS[f.__name__] = f\n    return f").replace(old, new, 1)
+    used = "NAMES" if "NAMES" in source else "rate"
+    source = source.replace('description="A loss', f'description=str({used}) and "A loss')
+    first = version(tmp_path, monkeypatch, source, "named_by_a_sweep")
+    assert version(tmp_path, monkeypatch, source.replace("return 0.9", "return 0.8"), "named_by_a_sweep") != first
+    assert version(tmp_path, monkeypatch, source.replace("A loss", "The loss"), "named_by_a_sweep") == first
+
+
+def test_what_makes_the_conditions_does_not_count(tmp_path, monkeypatch):
+    """Though it calls what changes a list of its own."""
+    made = (
+        "def widths():\n    found = []\n    for k in (1, 2):\n        found.append(4 * k)\n    return found\n\n\ntoy ="
+    )
+    source = PLAIN.replace("\ntoy =", f"\n{made}", 1).replace("[4, 8]", "widths()")
+    assert '"width": widths()' in source
+    first = version(tmp_path, monkeypatch, source, "made_widths")
+    assert version(tmp_path, monkeypatch, source.replace("4 * k", "5 * k"), "made_widths") == first
+
+
 def test_a_module_that_is_imported_for_what_it_does_counts(tmp_path, monkeypatch):
     (tmp_path / "made_models.py").write_text("import random\nrandom.seed(1)\n")
     source = PLAIN.replace("import random\n", "import random\n\nimport made_models\n", 1)

@@ -1,5 +1,6 @@
 """What a replicate says of the place where it works, and of a trainable that leaves."""
 
+import math
 import platform
 import sys
 from pathlib import Path
@@ -36,6 +37,21 @@ def test_a_trainable_that_leaves_by_exit_has_failed(work, monkeypatch, function)
     execute.execute(work, records.append)
     assert records[-1]["state"] == "failed" and not records[-1]["is_lost"]
     assert records[-1]["error"] == "RuntimeError: The trainable called sys.exit(0); it must return or raise."
+
+
+def test_a_checkpoint_that_nothing_could_choose_is_no_result(work, monkeypatch, tmp_path):
+    (tmp_path / "state.pt").write_bytes(b"1")
+    monkeypatch.setattr(work.loaded().module, "selection", lambda _: {"test": "total"}, raising=False)
+
+    def train(_, trial):
+        for step in (5, 6):
+            trial.report({"total": math.nan}, step=step, checkpoint=tmp_path / "state.pt")
+
+    monkeypatch.setattr(work.loaded().module, "train", train)
+    execute.execute(work, lambda record: None)
+    state = ReplicateFolder(work.folder, {}).state()
+    said = "ArithmeticError: The metric total, by which a checkpoint is selected, is nan at every step."
+    assert (state["state"], state["error"]) == ("failed", said)
 
 
 def test_a_worker_that_ray_ends_has_not_failed(work, monkeypatch):
