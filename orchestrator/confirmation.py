@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import Settings
+from orchestrator.journal.study_file import read_study_file
 from orchestrator.journal.summary import JournalSummary
 from orchestrator.pareto.front import front
 from orchestrator.report.answers import MOST_OBJECTIVES
@@ -57,10 +58,11 @@ def confirmation(
     else:
         confirms, first = _choice(sweep, settings, names)
     listed = _conditions(sweep, settings, list(confirms.means))
+    chosen = replace(sweep, conditions=tuple(listed), search=None, sequential=None, reference=None)
+    _check_unchanged(chosen, settings, accept_code)
     reference = sweep.condition(sweep.reference) if sweep.reference else None
     if reference and reference not in listed:
         listed = [reference, *listed]
-    _check_unchanged(replace(sweep, conditions=tuple(listed), search=None, sequential=None), settings, accept_code)
     return replace(
         sweep,
         name=name,
@@ -119,9 +121,16 @@ def _conditions(sweep: Sweep, settings: Settings, names: Sequence[str]) -> list[
 
 
 def _check_unchanged(sweep: Sweep, settings: Settings, accept_code: bool) -> None:
-    """Raises RefusedError where a condition of the sweep would be trained otherwise than it was before."""
+    """Raises RefusedError where a condition of the sweep would be trained otherwise than it was when it was chosen.
+
+    Where its study is gone, the choice stays as it is recorded.
+    """
+    if (study := load_if_run(sweep.name, settings)) is None:
+        return
+    content = read_study_file(settings.replicates(sweep.name))
+    chosen = study.of_conditions([condition.name for condition in sweep.conditions])
     factory = TaskFactory(sweep, settings, num_gpus=0)
-    earlier = EarlierResults(load_study(sweep.name, settings), factory, accept_code)
+    earlier = EarlierResults(chosen, factory, accept_code, code=content.code if content else {})
     for condition in sweep.conditions:
         seed = sweep.seeds[0]
         task = factory.replicate(condition, seed, factory.prerequisites(condition, seed))

@@ -18,6 +18,7 @@ from orchestrator.tracking.load import load_constraints, load_directions, load_s
 from orchestrator.tracking.named_sweep import find_named
 from search_spaces.known_names import known_names
 from search_spaces.settings import with_all
+from search_spaces.sweep import Sweep
 from trainables.config import AnyConfig, flatten
 from trainables.errors import InputError
 
@@ -47,9 +48,8 @@ class Trained:
         """
         seed = self._seed(seed)
         recorded = self.study.configs.get(self.condition, {})
-        recorded_sweep = load_sweep(self.study.sweep, read_settings())
-        confirms = recorded_sweep.confirms if recorded_sweep else None
-        sweep = find_named(confirms.sweep if confirms else self.study.sweep)
+        kept = _recorded(self.study)
+        sweep = find_named(kept.confirms.sweep if kept and kept.confirms else self.study.sweep)
         declared = next((one for one in sweep.conditions if one.name == self.condition), None)
         config = sweep.config(declared, seed) if declared else with_all(sweep.base, {"seed": seed})
         own = config_texts(flatten(config))
@@ -129,9 +129,8 @@ def best(study: Study, metric: str, direction: Literal["minimize", "maximize"] |
     means = {c: found.mean for c in study.conditions if (found := study.summary(c, columns[0]))}
     if not means:
         raise InputError(f"{study.sweep} has no complete replicate with {columns[0]!r}; run the sweep to its end.")
-    settings = read_settings()
-    recorded = None if study.question else load_sweep(study.sweep, settings)
-    over = missed(study, load_constraints(recorded, settings) if recorded else ())
+    kept = None if study.question else _recorded(study)
+    over = missed(study, load_constraints(kept, read_settings()) if kept else ())
     means = {condition: mean for condition, mean in means.items() if condition not in over} or means
     chosen = trained(study, min(means, key=lambda condition: sign * means[condition]))
     return Trained(study, chosen.condition, evaluation, chosen.seeds)
@@ -141,11 +140,18 @@ def _direction(study: Study, metric: str) -> str:
     objectives: Sequence[Any] = study.question.objectives if study.question else ()
     declared = {objective.metric: objective.direction for objective in objectives}
     if not declared:
-        settings = read_settings()
-        declared = dict(load_directions(load_sweep(study.sweep, settings) or find_named(study.sweep), settings))
+        declared = dict(load_directions(_recorded(study) or find_named(study.sweep), read_settings()))
     if metric not in declared:
         raise InputError(f"Whether {metric!r} is to be small or large is not declared; give `direction`.")
     return str(declared[metric])
+
+
+def _recorded(study: Study) -> Sweep | None:
+    """The sweep of the study as it was recorded; None where it is not, or was put away."""
+    try:
+        return load_sweep(study.sweep, read_settings())
+    except InputError:
+        return None
 
 
 def config_value(text: str) -> Any:

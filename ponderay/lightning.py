@@ -46,7 +46,7 @@ class ReportToTrial(Checkpoint):  # Lightning calls these last, so that what a m
             raise ValueError(
                 f"`Trainer(max_steps={trainer.max_steps})` cannot be resumed to the digit; use `max_epochs`."
             )
-        if any(one.reduce_on_plateau for one in trainer.lr_scheduler_configs):
+        if pl_module.automatic_optimization and any(one.reduce_on_plateau for one in trainer.lr_scheduler_configs):
             raise ValueError(
                 "Lightning steps `ReduceLROnPlateau` behind an epoch's checkpoint: it cannot be resumed to the digit. "
                 "Use another schedule, or set the rate in `on_train_epoch_end`."

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import warnings
 from collections.abc import Mapping
@@ -31,6 +32,9 @@ from trainables.errors import InputError
 from trainables.secret import variable_of
 
 LEVEL: Final = 0.05
+WRITTEN: Final = re.compile("cache|out|log|te?mp|scratch|save|checkpoint|result")
+"""Part of a field's name that says that a training writes there."""
+
 FLOOR_BYTES: Final = 1_000_000_000
 NETWORK_FILE_SYSTEMS: Final = (
     "nfs", "cifs", "smb", "lustre", "ceph", "gluster", "beegfs", "gpfs", "afs", "9p", "fuse.",
@@ -194,10 +198,10 @@ def check_fingerprints(sweep: Sweep, fingerprints: Mapping[str, str] | InputErro
         if not sweep.search and others:
             found = f"{condition!r} has run on data with fingerprint {others[0]}, but now it is {fingerprint}"
             return Check("data", "failed", found, "Restore the earlier data, or set PONDERAY_RUNS to another folder.")
-    if "" in fingerprints.values():
-        configs = [sweep.base, *(sweep.config(condition, sweep.seeds[0]) for condition in sweep.conditions[:1])]
-        leaves = [leaf for config in configs for leaf in flatten(config).items()]
-        if named := next((path for path, value in leaves if _is_place(value)), ""):
+    if not hasattr(load(sweep.trainable).module, "fingerprint"):
+        configs = [sweep.config(condition, sweep.seeds[0]) for condition in sweep.conditions] or [sweep.base]
+        leaves = (leaf for config in configs for leaf in flatten(config).items())
+        if named := next((path for path, value in leaves if _holds_data(path, value)), ""):
             found = f"nothing tells when the files at `{named}` change, and results on old and new ones count as one"
             remedy = f"Give {sweep.trainable} a function `fingerprint(config)`: a text that changes with them."
             return Check("data", "warning", found, remedy)
@@ -206,10 +210,10 @@ def check_fingerprints(sweep: Sweep, fingerprints: Mapping[str, str] | InputErro
     return Check("data", "ok", found)
 
 
-def _is_place(value: object) -> bool:
-    """Whether a value of a config is the path of something that is there."""
-    is_path = isinstance(value, Path) or (isinstance(value, str) and bool({"/", "."} & set(value)))
-    return is_path and os.path.lexists(value)  # type: ignore[arg-type]
+def _holds_data(path: str, value: object) -> bool:
+    """Whether a config's value is the path of something that is there, and is not named as what a training writes."""
+    is_path = isinstance(value, Path) or (isinstance(value, str) and bool({"/", "."} & set(value.strip("."))))
+    return is_path and not WRITTEN.search(path.rpartition(".")[2]) and os.path.lexists(value)  # type: ignore[arg-type]
 
 
 def check_disk(settings: Settings, sweep: Sweep | None = None, study: Study | None = None) -> Check:

@@ -104,6 +104,9 @@ def compare(
     points = front(study, objectives)
     if not points:
         raise no_points(study, objectives)
+    if format is Format.table:
+        own = [question.shown_note, question.changed_note]  # what the rivals are, says the user
+        say(*(filter(None, own) if b or line else question.notes))
     if line:
         _show_line(_beside_line(study, question, points, objectives, a, line), study.sweep, line, objectives, format)
         return
@@ -114,12 +117,9 @@ def compare(
         names = {point.name for point in all_points}
         pairs = [(pair.a, pair.b) for pair in comparisons if {pair.a, pair.b} <= names]
         unequal = unequal_costs(pairs, all_points, question.objectives)
-    if format is Format.table:
-        own = [question.shown_note, question.changed_note]  # what B is, says the user
-        say(*(question.notes if b is None else filter(None, own)))
     _show(question, study, comparisons, unequal, format)
     if format is Format.table:
-        say(*of_replicates(study, objectives))
+        say(*of_replicates(study, question.objectives))
 
 
 def _never_hidden(sweep: "Sweep", names: Sequence[str | None], reference: str | None, study: "Study") -> list[str]:

@@ -105,7 +105,7 @@ def _read(file: Path, conditions: Sequence[str]) -> Any:
         if file.suffix == ".csv":
             texts = pandas.read_csv(file, dtype=str, keep_default_na=False)
             for name in set(conditions).intersection(frame.columns):
-                is_word = frame[name].isna() & (texts[name].str.strip() != "")
+                is_word = frame[name].isna() & texts[name].str.strip().isin(["None", "none", "null"])
                 frame[name] = frame[name].astype(object).where(~is_word, texts[name])
         return frame
     except (ValueError, OSError) as error:

@@ -269,7 +269,8 @@ def _remedy(name: str) -> str:
 def main() -> None:
     """The entry point: a user's mistake is one line and exit code 2, and an answer that is cut off is none."""
     # Ten thousand replicates are a million objects that stay: to look for garbage among them took a fourth of a query.
-    gc.set_threshold(100_000, 20, 20)
+    if sys.argv[1:2] != ["train"]:  # whose garbage may hold a GPU's memory
+        gc.set_threshold(100_000, 20, 20)
     try:
         _answer()
     except SystemExit as ended:

@@ -11,6 +11,7 @@ from orchestrator.results.study import Study
 from search_spaces.known_names import known_names
 from search_spaces.settings import declared_name, text_of
 from search_spaces.sweep import Condition, Sweep
+from trainables.config import PLAIN, flatten
 
 MOST_NAMED: Final = 5
 LOOKED_AT: Final = 1000
@@ -80,8 +81,10 @@ def recorded_question(sweep: Sweep, study: Study, reference: str | None = None) 
 
 def _changed(sweep: Sweep, condition: Condition, now: Mapping[str, str], before: Mapping[str, str]) -> str:
     """The fields of a condition's key that it ran with otherwise than they are declared; empty where there are none."""
-    in_key = key_paths(sweep.config(condition, sweep.seeds[0]))
-    both = (path for path in now if path in in_key and path in before)
+    config = sweep.config(condition, sweep.seeds[0])
+    # Of a list or mapping the text has more than the key: parts that are not in it, and an order.
+    plain = {path for path, value in flatten(config).items() if isinstance(value, PLAIN)} & key_paths(config)
+    both = (path for path in now if path in plain and path in before)
     paths = [path for path in both if before[path][:LOOKED_AT] != now[path][:LOOKED_AT]]
     return "; ".join(f"{path} was {before[path]}, now {now[path]}" for path in paths[:MOST_NAMED])
 

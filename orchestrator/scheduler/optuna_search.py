@@ -79,9 +79,7 @@ class SearchedConditions:
         directions = [objective.direction for objective in sweep.objectives]
         self._signs = [-1.0 if direction == "maximize" else 1.0 for direction in directions]
         self._store, self._outage = store, Outage(tell)
-        self._study = _open(store, lock, f"{sweep.name}-{self._identity}", directions)
-        if DECLARED not in self._study.user_attrs:
-            self._study.set_user_attr(DECLARED, declared(sweep))
+        self._study = _open(store, lock, f"{sweep.name}-{self._identity}", directions, declared(sweep))
         self._seen: set[int] = set()
         self._numbers: dict[str, int] = {}
         self._open: dict[str, Mapping[str, Any]] = {}
@@ -291,7 +289,13 @@ def _decision(trial: FrozenTrial) -> str:
     return str(trial.user_attrs.get(DECISION) or next(filter(None, rungs), ""))
 
 
-def _open(store: str, lock: Path, name: str, directions: Sequence[Literal["minimize", "maximize"]]) -> optuna.Study:
+def _open(
+    store: str,
+    lock: Path,
+    name: str,
+    directions: Sequence[Literal["minimize", "maximize"]],
+    attribute: Mapping[str, Any],
+) -> optuna.Study:
     """Waits for an SQLite file that another process writes; asks whether a server's connection still lives."""
     uri = tracking_store.address(store)
     is_file = uri.startswith("sqlite:")
@@ -300,7 +304,10 @@ def _open(store: str, lock: Path, name: str, directions: Sequence[Literal["minim
     try:
         with tracking_store.made_once(uri, lock):
             storage = RDBStorage(uri, engine_kwargs=options)
-            return optuna.create_study(study_name=name, storage=storage, directions=directions, load_if_exists=True)
+            study = optuna.create_study(study_name=name, storage=storage, directions=directions, load_if_exists=True)
+        if DECLARED not in study.user_attrs:  # it has, unless it is new or an earlier version's
+            study.set_user_attr(DECLARED, attribute)
+        return study
     except (*AWAY, ImportError, ValueError) as error:
         raise InputError(unusable(store, error.__cause__ or error, "Optuna's database")) from None
     except RuntimeError as error:  # Optuna's word on tables that are not those of its version

@@ -42,8 +42,7 @@ def make_room(factory: TaskFactory, accept_code: bool, seeds: Collection[int] = 
     earlier = EarlierResults(stays, factory, accept_code, code=content.code if content else {})
     for condition in factory.sweep.conditions:
         seed = factory.sweep.seeds[0]
-        needed = factory.prerequisites(condition, seed)
-        task = factory.replicate(condition, seed, needed)
+        task = factory.replicate(condition, seed, factory.prerequisites(condition, seed))
         now = ("", task.work.code_version)
         left = [one for one in stays.replicates if one.state == "complete" and one.code_version not in now]
         if left and not accept_code:
@@ -57,7 +56,9 @@ def make_room(factory: TaskFactory, accept_code: bool, seeds: Collection[int] = 
                 f"{wider}, or add --accept-code. `ponderay rm` moves away what the sweep lacks."
             )
         earlier.check(task, JournalSummary())
-        for one in needed.values():  # they stay, so what is refused because of them is refused before anything moves
+        # They stay, so what is refused because of them is refused before anything moves.
+        own = [one for seed in factory.sweep.seeds for one in factory.prerequisites(condition, seed).values()]
+        for one in {one.work.key: one for one in own}.values():
             earlier.check(one, summarise(folder_of(one).records()))
     return remove(study.sweep, factory.settings, lambda one: (one.condition, one.seed) in gone)
 

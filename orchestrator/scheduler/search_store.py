@@ -103,7 +103,7 @@ def read_trials(sweep: Sweep, settings: Settings) -> Trials:
         none = f"Optuna's database {redacted_uri(store)} holds no search of {sweep.name}{for_these}."
         return replace(nothing, notes=(none,))
     most = max(searches, key=lambda search: len(search.trials))
-    which = "that the sweep declares" if len(own) == 1 else "of most trials"
+    which = "of most trials" if len(searches) > 1 else "that the sweep declares" if own else "for these objectives"
     several = f"{len(every)} searches have this name; this is the one {which}."
     return replace(most, notes=(several,) if len(every) > 1 else ())
 

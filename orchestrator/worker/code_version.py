@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import trainables
-from orchestrator.worker.trainable import FUNCTIONS
+from orchestrator.worker.own_code import used
 from trainables.errors import InputError
 
 SHARED: Final = "trainables"
@@ -29,10 +29,6 @@ BLOCKS: Final = ("body", "orelse", "finalbody", "handlers", "cases")
 DECLARING: Final = frozenset({"ponderay", "search_spaces"})
 """What a module imports that declares sweeps."""
 
-LOOKS_UP: Final = frozenset({"globals", "vars", "eval", "exec"})
-"""By these a function may use what it does not name."""
-
-SWEEP: Final = "Sweep"
 PLACE: Final = (".py", "/__init__.py")
 """How the name of a module's file ends, and that of a package's."""
 
@@ -215,7 +211,7 @@ def _own_code(spec: ModuleSpec) -> tuple[bytes, tuple[str, ...]]:
     listed = _listed(body, spec.name)
     if DECLARING.isdisjoint(top for statement in body for top in _imported_tops(statement)):
         return source, listed
-    return ast.unparse(ast.Module(_used(body), [])).encode(), listed
+    return ast.unparse(ast.Module(used(body), [])).encode(), listed
 
 
 def _listed_files(spec: ModuleSpec, listed: Sequence[str]) -> dict[str, bytes]:
@@ -252,130 +248,6 @@ def _listed(body: Sequence[ast.stmt], module: str) -> tuple[str, ...]:
                 )
             return tuple(listed)
     return ()
-
-
-def _used(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """The statements that the contract's functions use, directly or not; those that act; and all classes.
-
-    A config's class is used by its values, not by its name. What acts may enter a model into a registry, by a
-    decorator, a call or an import; but not if it makes a sweep. What makes one, and what is used by that alone, counts
-    where it calls a function of the module that changes something. A function that looks names up may use any.
-    """
-    body = [statement for statement in body if not _is_of_program(statement)]
-    defined = [_defined(statement) for statement in body]
-    names = [{node.id for node in ast.walk(statement) if isinstance(node, ast.Name)} for statement in body]
-    changing = _changing(body)
-    calls = [[node for node in ast.walk(statement) if _name_called(node) in changing] for statement in body]
-    making, declaring = _declaring(body, defined, names, [bool(found) for found in calls])
-    every = set().union(*names)
-    used = {i for i, statement in enumerate(body) if i not in declaring and _acts(statement, defined[i], every)}
-    in_calls = (node for i in making for call in calls[i] for node in ast.walk(call))
-    wanted = set(FUNCTIONS).union(*(names[i] for i in used), {n.id for n in in_calls if isinstance(n, ast.Name)})
-    while new := {i for i, own in enumerate(defined) if i not in used and own & wanted}:
-        used |= new
-        wanted |= set().union(*(names[i] for i in new))
-        if wanted & LOOKS_UP:
-            wanted |= set().union(*(own for i, own in enumerate(defined) if i not in making))
-    return [body[i] for i in sorted(used)]
-
-
-def _name_called(node: ast.AST) -> str:
-    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
-
-
-def _changing(body: Sequence[ast.stmt]) -> set[str]:
-    """The functions of a module that change something beside values of their own, directly or by another of these.
-
-    Something called for its effect alone, such as `torch.manual_seed(1)`, changes something; but not `made.append(1)`
-    of a value of its own.
-    """
-    functions = {one.name: one for one in body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}
-    changing = {name for name, function in functions.items() if _changes(function)}
-    while new := {
-        name
-        for name, function in functions.items()
-        if name not in changing and any(_name_called(node) in changing for node in ast.walk(function))
-    }:
-        changing |= new
-    return changing
-
-
-def _changes(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    nodes = list(ast.walk(function))
-    own = {node.arg for node in nodes if isinstance(node, ast.arg)} - {one.arg for one in function.args.args}
-    own |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    for node in nodes:
-        reached: list[ast.AST] = []
-        if isinstance(node, ast.Global | ast.Nonlocal):
-            return True
-        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            reached = [node]
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            reached = [node.value.func]
-        for target in reached:
-            while isinstance(target, ast.Attribute | ast.Subscript | ast.Call):
-                target = target.func if isinstance(target, ast.Call) else target.value
-            if not (isinstance(target, ast.Name) and target.id in own):
-                return True
-    return False
-
-
-def _declaring(
-    body: Sequence[ast.stmt], defined: Sequence[set[str]], names: Sequence[set[str]], is_changing: Sequence[bool]
-) -> tuple[set[int], set[int]]:
-    """The statements that make a sweep, or use one; and these with what is used by them alone, and changes nothing."""
-    declaring, sweeps = set[int](), {SWEEP}
-    kept = (ast.ClassDef, ast.Import, ast.ImportFrom)
-    numbers = [i for i, own in enumerate(defined) if own - FUNCTIONS.keys() and not isinstance(body[i], kept)]
-    attributes = [{node.attr for node in ast.walk(statement) if isinstance(node, ast.Attribute)} for statement in body]
-    while new := {i for i in numbers if i not in declaring and (names[i] & sweeps or SWEEP in attributes[i])}:
-        declaring |= new
-        sweeps |= set().union(*(defined[i] for i in new))
-    making = set(declaring)
-    users = [{j for j, used in enumerate(names) if j != i and used & own} for i, own in enumerate(defined)]
-    while new := {
-        i
-        for i in numbers
-        if i not in declaring and users[i] and users[i] <= declaring
-        if not (is_changing[i] and not isinstance(body[i], ast.FunctionDef))
-        if not getattr(body[i], "decorator_list", [])
-    }:
-        declaring |= new
-    return making, declaring
-
-
-def _acts(statement: ast.stmt, own: set[str], every: set[str]) -> bool:
-    """Whether a statement does something beside giving a value to `own` names, of all that are used in the module."""
-    match statement:
-        case ast.Expr(value=ast.Constant()):  # a docstring
-            return False
-        case ast.FunctionDef() | ast.AsyncFunctionDef():
-            return bool(statement.decorator_list)
-        case ast.Import() | ast.ImportFrom():
-            return not own & every
-        case ast.Assign() | ast.AnnAssign():
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            reaches = any(isinstance(node, (ast.Attribute, ast.Subscript)) for one in targets for node in ast.walk(one))
-            return not own or reaches or any(isinstance(node, ast.Call) for node in ast.walk(statement))
-    return True
-
-
-def _is_of_program(statement: ast.stmt) -> bool:
-    """Whether it is `if __name__ == "__main__":`, which an import passes over."""
-    return isinstance(statement, ast.If) and ast.unparse(statement.test) == "__name__ == '__main__'"
-
-
-def _defined(statement: ast.stmt) -> set[str]:
-    """Names that a statement at the top of a module gives a value; none where it acts."""
-    match statement:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            return {statement.name}
-        case ast.Import() | ast.ImportFrom():
-            return {alias.asname or alias.name.partition(".")[0] for alias in statement.names} - {"*"}
-        case ast.Assign() | ast.AnnAssign():
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            return {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
-    return set()
 
 
 def _imported_tops(statement: ast.stmt) -> set[str]:

@@ -305,6 +305,11 @@ def _evaluate(
     name: str = evaluation.name
     selector = name if name in folder.selection or len(folder.selection) != 1 else next(iter(folder.selection))
     best, selecting = folder.best(selector), folder.selection.get(selector)
+    seen = summarise(folder.records()).histories.get(selecting.metric, {}) if selecting else {}
+    if selecting and seen and all(map(math.isnan, seen.values())):
+        raise ArithmeticError(
+            f"The metric {selecting.metric}, by which a checkpoint is selected, is nan at every step."
+        )
     if best is None and (step := folder.best_step(selector)) is not None:
         raise OSError(f"The checkpoint of step {step}, which is the best by {selector}, is gone or damaged")
     candidates = [best] if best else list(folder.whole().values())
@@ -344,13 +349,14 @@ def _evaluate(
 
 
 def _check_artifacts(folder: ReplicateFolder, evaluation: str, artifacts: Collection[str]) -> None:
-    """Raises ValueError where another evaluation has kept a file of the same name, which would be lost."""
+    """Raises ValueError where training, or another evaluation, has kept a file of one of these names."""
     for record in folder.records():
-        other = record.get("id", "").rpartition(".")[0] if record["kind"] == "evaluation" else evaluation
+        other = record.get("id", "").rpartition(".")[0]
         if other != evaluation and (doubled := sorted({*record.get("artifacts", ())} & {*artifacts})):
+            by = f"`evaluate` under {other!r}" if other else "`train`"
             raise ValueError(
-                f"`evaluate` gave a file {doubled[0]!r} under {other!r} and under {evaluation!r}, of which one would "
-                "be lost; put the evaluation's name into the file's."
+                f"{by} and `evaluate` under {evaluation!r} gave a file {doubled[0]!r}, of which one would be lost; put "
+                "the evaluation's name into the file's."
             )
 
 

@@ -61,7 +61,8 @@ class JournalTrial:
         if self._is_writer:
             if checkpoint and not (_is(checkpoint, stat.S_ISREG) or _is(checkpoint, stat.S_ISDIR)):
                 raise ValueError(f"A checkpoint must be a file or a folder, but there is no {shown(str(checkpoint))}.")
-            self._folder.keep_artifacts(_read(artifacts))
+            self._folder.keep_artifacts(files := _read(artifacts))
+            record |= {"artifacts": sorted(files)} if files else {}
             if self._is_restored:  # now it has turned out to be a checkpoint to go on from
                 self._is_restored = False
                 self._folder.remove_behind(self.restored)

@@ -263,6 +263,21 @@ def test_another_setting_under_a_known_name_is_refused(workplace):
         run_quietly(tiny({"a": {"x": 0.75}}))
 
 
+def test_an_evaluation_does_not_take_the_place_of_a_file_of_training(workplace, monkeypatch):
+    def report(trial, metrics, step, checkpoint=None):
+        (workplace / "notes.txt").write_text(str(step))
+        trial.report(metrics, step=step, checkpoint=checkpoint, artifacts=[workplace / "notes.txt"])
+
+    def train(config, trial):
+        report(trial, {"valid_error@plain": 1.0}, 4, workplace / "notes.txt")
+
+    monkeypatch.setattr(tiny_trainable, "train", train)
+    numbers = {"error": 1.0, "valid_error": 1.0, "cost": 1.0}
+    monkeypatch.setattr(tiny_trainable, "evaluate", lambda config, path, test, trial: report(trial, numbers, 5))
+    (found,) = run_quietly(tiny({"a": {}}, seeds=(1,))).replicates
+    assert found.state == "failed" and "`train` and `evaluate` under 'plain' gave a file 'notes.txt'" in found.error
+
+
 @pytest.mark.parametrize(("second", "state"), [("notes.txt", "failed"), ("second.txt", "complete")])
 def test_of_two_evaluations_neither_loses_its_files_to_the_other(workplace, monkeypatch, second, state):
     def evaluate(config, path, evaluation, trial):
@@ -273,7 +288,7 @@ def test_of_two_evaluations_neither_loses_its_files_to_the_other(workplace, monk
     monkeypatch.setattr(tiny_trainable, "evaluate", evaluate)
     tests = (TinyEvaluation(), TinyEvaluation(name="second"))
     (found,) = run_quietly(tiny({"a": {"evaluations": tests}}, seeds=(1,))).replicates
-    said = "gave a file 'notes.txt' under 'plain' and under 'second', of which one would be lost"
+    said = "`evaluate` under 'plain' and `evaluate` under 'second' gave a file 'notes.txt', of which one would be lost"
     assert found.state == state and (said in found.error) == (state == "failed")
     (kept,) = Path("runs").rglob(f"{found.key}/artifacts/notes.txt")
     assert kept.read_text() == "plain"

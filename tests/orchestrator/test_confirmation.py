@@ -189,3 +189,17 @@ def test_of_a_search_with_constraints_what_keeps_them_is_confirmed_and_best_and_
 
 def cost_of(study, condition):
     return study.summary(condition, "cost@plain").mean
+
+
+def test_other_code_of_what_is_not_confirmed_does_not_matter_and_a_recorded_choice_goes_on_alone(tmp_path, monkeypatch):
+    settings = new_settings(tmp_path)
+    run(replace(LISTED, conditions=LISTED.conditions[:1]), settings)
+    monkeypatch.setattr("orchestrator.scheduler.task_factory.version_of", lambda *_: "mended")
+    run_here(LISTED, settings, Console(quiet=True), accept_code=True)
+    with pytest.raises(RefusedError, match=r"^a seed \d was trained by version"):
+        confirmation(LISTED, settings, 1, ["a"])
+    sweep = confirmation(LISTED, settings, 1, ["b"])
+    run_here(sweep, settings, Console(quiet=True), accept_code=True)
+    remove(LISTED.name, settings, lambda _: True)
+    again = confirmation(LISTED, settings, 2, ["b"])
+    assert (again.confirms, again.seeds) == (sweep.confirms, (3, 4))

@@ -77,7 +77,13 @@ def test_a_model_that_is_reached_through_a_registry_counts(tmp_path, monkeypatch
             "\ndef all_of(functions):\n    return [register(f) for f in functions]\n\n\nNAMES = all_of([rate])\ntoy =",
         ),
         ('{"width": [4, 8]}', '{"width": [4, 8 if register(rate) else 8]}'),
+        ('{"width": [4, 8]}', '{"width": [8 if [register(f) for f in (rate,)] else 4, 4]}'),
+        ("\ntoy =", "\nNAMES = [MODELS.setdefault(f.__name__, f) for f in (rate,)]\ntoy ="),
+        ("\ntoy =", "\nfrom mylab import register as enter\nNAMES = [enter(f) for f in (rate,)]\ntoy ="),
+        ("\ntoy =", "\ndef put(f, *, into):\n    into[f.__name__] = f\n\n\nNAMES = [put(rate, into=MODELS)]\ntoy ="),
+        ("\ntoy =", "\ndef put(f):\n    known = MODELS\n    known['rate'] = f\n\n\nNAMES = [put(rate)]\ntoy ="),
         ("MODELS['rate']()", "globals()['rate']()"),
+        ("MODELS['rate']()", "getattr(sys.modules[__name__], 'rate')()"),
     ],
 )
 def test_a_model_counts_that_the_sweep_alone_names(tmp_path, monkeypatch, old, new):
@@ -90,13 +96,24 @@ def test_a_model_counts_that_the_sweep_alone_names(tmp_path, monkeypatch, old, n
     assert version(tmp_path, monkeypatch, source.replace("A loss", "The loss"), "named_by_a_sweep") == first
 
 
-def test_what_makes_the_conditions_does_not_count(tmp_path, monkeypatch):
-    """Though it calls what changes a list of its own."""
-    made = (
-        "def widths():\n    found = []\n    for k in (1, 2):\n        found.append(4 * k)\n    return found\n\n\ntoy ="
-    )
-    source = PLAIN.replace("\ntoy =", f"\n{made}", 1).replace("[4, 8]", "widths()")
-    assert '"width": widths()' in source
+@pytest.mark.parametrize(
+    ("made", "call"),
+    [
+        (
+            "def widths():\n    found = []\n    for k in (1, 2):\n        found.append(4 * k)\n    return found",
+            "widths()",
+        ),
+        ("def add(found, k):\n    found.append(4 * k)\n    return found", "add(add([], 1), 2)"),
+        ("@functools.cache\ndef widths():\n    return [4 * k for k in (1, 2)]", "widths()"),
+        ("def widths():\n    print('made')\n    return [int(4 * k) for k in np.arange(1, 3)]", "widths()"),
+        ("KS = {1: 'a', 2: 'b'}\nWIDTHS = [4 * k for k, _ in KS.items()]", "WIDTHS"),
+    ],
+)
+def test_what_makes_the_conditions_does_not_count(tmp_path, monkeypatch, made, call):
+    source = PLAIN.replace("import random\n", "import functools\nimport random\n\nimport numpy as np\n", 1)
+    source = source.replace("\ntoy =", f"\n{made}\n\n\ntoy =", 1).replace("[4, 8]", call)
+    source = source.replace("    for step in", "    vars(config)\n    for step in", 1)
+    assert f'"width": {call}' in source and "vars(config)" in source
     first = version(tmp_path, monkeypatch, source, "made_widths")
     assert version(tmp_path, monkeypatch, source.replace("4 * k", "5 * k"), "made_widths") == first
 
