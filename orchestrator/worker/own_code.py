@@ -81,22 +81,18 @@ class _Effects:
 
     def __init__(self, body: Sequence[ast.stmt]) -> None:
         self._functions = {one.name: one for one in body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}
-        imports = [one for one in body if isinstance(one, ast.Import | ast.ImportFrom)]
-        tops = {
-            (alias.asname or alias.name).partition(".")[0]: (getattr(one, "module", None) or alias.name).partition(".")[
-                0
-            ]
-            for one in imports
-            for alias in one.names
-        }
-        self._harmless = HARMLESS | {name for name, top in tops.items() if top in HARMLESS_MODULES}
+        self._harmless = set(HARMLESS)
+        for one in body:
+            for alias in one.names if isinstance(one, ast.Import | ast.ImportFrom) else ():
+                origin = getattr(one, "module", None) or alias.name
+                if origin.partition(".")[0] in HARMLESS_MODULES:
+                    self._harmless.add((alias.asname or alias.name).partition(".")[0])
         self._values = set().union(*(_defined(one) for one in body if isinstance(one, ast.Assign | ast.AnnAssign)))
         self._changing: set[str] = set()
         self._changing_arguments: set[str] = set()
-        while new := {
-            name for name, one in self._functions.items() if name not in self._changing and self._is_changing(one)
-        }:
-            self._changing |= new
+        before = None  # one function is of a kind because another is, so until nothing is added
+        while before != (before := (len(self._changing), len(self._changing_arguments))):
+            self._changing |= {name for name, one in self._functions.items() if self._is_changing(one)}
 
     def of(self, statement: ast.stmt, is_sweep: bool = False) -> bool:
         """Whether what a statement at the top runs, or a decorator of it, may change something.
@@ -139,6 +135,8 @@ class _Effects:
                 return True
             if isinstance(node, ast.Call) and self._changes(node, own | given):
                 return True
+            if isinstance(node, ast.Call) and self._reaches(node, given):
+                self._changing_arguments.add(function.name)
         return False
 
     def _changes(self, call: ast.Call, own: set[str], is_sweep: bool = False) -> bool:
@@ -147,13 +145,17 @@ class _Effects:
         if not isinstance(root, ast.Name) or root.id in own:
             return False
         if isinstance(call.func, ast.Name) and root.id in self._functions:
-            given = (_root(one) for one in (*call.args, *(keyword.value for keyword in call.keywords)))
-            reaches = any(isinstance(one, ast.Name) and one.id in self._values - own for one in given)
-            return root.id in self._changing or (reaches and root.id in self._changing_arguments)
+            return root.id in self._changing or self._reaches(call, self._values - own)
         name = call.func.attr if isinstance(call.func, ast.Attribute) else root.id
         if is_sweep or name[:1].isupper() or (name in READING and isinstance(call.func, ast.Attribute)):
             return False
         return root.id not in self._harmless or "random" in ast.unparse(call.func).split(".")
+
+    def _reaches(self, call: ast.Call, names: set[str]) -> bool:
+        """Whether a call gives one of these values to a function of the module that changes its arguments."""
+        given = (_root(one) for one in (*call.args, *(keyword.value for keyword in call.keywords)))
+        is_given = any(isinstance(one, ast.Name) and one.id in names for one in given)
+        return is_given and getattr(call.func, "id", "") in self._changing_arguments
 
 
 def _root(node: ast.AST) -> ast.AST:

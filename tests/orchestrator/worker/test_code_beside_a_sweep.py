@@ -82,6 +82,12 @@ def test_a_model_that_is_reached_through_a_registry_counts(tmp_path, monkeypatch
         ("\ntoy =", "\nfrom mylab import register as enter\nNAMES = [enter(f) for f in (rate,)]\ntoy ="),
         ("\ntoy =", "\ndef put(f, *, into):\n    into[f.__name__] = f\n\n\nNAMES = [put(rate, into=MODELS)]\ntoy ="),
         ("\ntoy =", "\ndef put(f):\n    known = MODELS\n    known['rate'] = f\n\n\nNAMES = [put(rate)]\ntoy ="),
+        (
+            "\ntoy =",
+            "\ndef all_in():\n    return through(rate, MODELS)\n\n\n"
+            "def through(f, into):\n    return put(f, into)\n\n\n"
+            "def put(f, into):\n    into[f.__name__] = f\n\n\nNAMES = [all_in()]\ntoy =",
+        ),
         ("MODELS['rate']()", "globals()['rate']()"),
         ("MODELS['rate']()", "getattr(sys.modules[__name__], 'rate')()"),
     ],
