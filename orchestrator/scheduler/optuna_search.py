@@ -30,6 +30,7 @@ from orchestrator.scheduler.search_store import (
     condition_of,
     declared,
     drawn_values,
+    space_and_goals,
 )
 from orchestrator.scheduler.stop_request import Outage, StoppedError
 from orchestrator.tracking import store as tracking_store
@@ -318,8 +319,7 @@ def _open(
 def _identity(sweep: Sweep, fingerprint: str, evaluation: str) -> str:
     """A hash of all that a study's values depend on; conditions have it in their names too, numbered from 0 in each."""
     assert sweep.search is not None
-    space = {path: repr(distribution) for path, distribution in sweep.search.space.items()}
-    goals = [vars(goal) for goal in (*sweep.objectives, *sweep.search.constraints)]
+    space, goals = space_and_goals(sweep)
     return content_hash(space, sweep.base, sweep.search.sampler, fingerprint, goals, evaluation)
 
 

@@ -111,12 +111,18 @@ def read_trials(sweep: Sweep, settings: Settings) -> Trials:
 def declared(sweep: Sweep) -> dict[str, Any]:
     """What `DECLARED` is of the search `sweep`; the data, which take time to read, are no part of it."""
     assert sweep.search is not None
-    space = {path: repr(distribution) for path, distribution in sweep.search.space.items()}
-    goals = [vars(goal) for goal in (*sweep.objectives, *sweep.search.constraints)]
+    space, goals = space_and_goals(sweep)
     return {
         "objectives": [objective.metric for objective in sweep.objectives],
         "hash": content_hash(space, sweep.base, sweep.search.sampler, goals),
     }
+
+
+def space_and_goals(sweep: Sweep) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """The space of the search `sweep`, and what it minimizes, maximizes and must keep, ready for a hash."""
+    assert sweep.search is not None
+    space = {path: repr(distribution) for path, distribution in sweep.search.space.items()}
+    return space, [vars(goal) for goal in (*sweep.objectives, *sweep.search.constraints)]
 
 
 def drawn_conditions(sweep: Sweep, settings: Settings) -> dict[str, Condition]:

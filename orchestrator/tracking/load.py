@@ -230,9 +230,10 @@ def load_directions(sweep: Sweep, settings: Settings) -> Mapping[str, Literal["m
 
 def load_constraints(sweep: Sweep, settings: Settings) -> Sequence[Constraint]:
     """What the search `sweep` asks of its conditions; nothing where it is none."""
-    from orchestrator.tracking.declaration import constraints_of
+    from orchestrator.tracking.declaration import Recorded, constraints_of
 
-    return constraints_of(sweep, load_declaration(sweep.name, settings))
+    # A sweep with its code says it itself: no store is asked.
+    return constraints_of(sweep, load_declaration(sweep.name, settings) if isinstance(sweep.base, Recorded) else None)
 
 
 def with_origins(study: Study, settings: Settings) -> Study:

@@ -136,11 +136,6 @@ def _run(
                 raise ValueError(f"`train` returned after step {summary.step}, {said}.")
             if fault := _fault_of_training(work, folder, has_tests=bool(evaluations)):
                 raise fault
-            for metric in {one.metric for one in folder.selection.values()}:
-                if (values := summary.histories.get(metric)) and all(map(math.isnan, values.values())):
-                    raise ArithmeticError(
-                        f"The metric {metric}, by which a checkpoint is selected, is nan at every step."
-                    )
             if fault_of_selection := unreported(trainable, config, summary.histories):
                 raise InputError(fault_of_selection)
 
