@@ -138,8 +138,8 @@ def _calibrate(snapshot: "Snapshot", arguments: list[str], seconds: float) -> No
     message = lines[-1].removeprefix("ponderay: ") if lines else f"the calibration ended with code {code}"
     if code == 2:
         raise InputError(message)
-    # A replicate that failed (1) shows in the plan.
-    if code not in (0, 1) or (code == 1 and lines and lines[0].startswith("Traceback")):
+    # A replicate that failed (1) shows in the plan; a warning may stand above what an unforeseen exception left.
+    if code not in (0, 1) or (code == 1 and any(line.startswith("Traceback") for line in lines)):
         raise RefusedError(message)
 
 

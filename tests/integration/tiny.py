@@ -83,9 +83,9 @@ def train(config: TinyConfig, trial: Trial) -> None:
         distributed.sum_over_processes(1.0)
         metrics = {f"valid_error@{e.name}": e.factor / total for e in config.evaluations}
         state = {"total": total, "epoch": epoch, "rng": rng.capture()}
-        path = checkpoint.save(Path(tempfile.gettempdir()) / f"tiny-{os.getpid()}.pt", state)
-        trial.report(metrics | {"total": total}, step=epoch, checkpoint=path)
-        path.unlink()
+        with tempfile.TemporaryDirectory() as folder:  # hosts of namespaces share it, and may share a number of process
+            path = checkpoint.save(Path(folder) / "tiny.pt", state)
+            trial.report(metrics | {"total": total}, step=epoch, checkpoint=path)
 
 
 def evaluate(config: TinyConfig, checkpoint_path: Path, evaluation: TinyEvaluation, trial: Trial) -> None:

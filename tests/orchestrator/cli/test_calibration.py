@@ -44,11 +44,14 @@ def pretrained(sweep: Sweep) -> None:
 @pytest.mark.slow
 def test_calibration_trains_one_replicate_for_a_while_and_keeps_its_work(shipped):
     pretrained(LONG)
-    report = json.loads(planned("tiny.long", "--calibrate", "2").stdout)
-    (unfinished,) = report["conditions"][0]["unfinished"]
-    assert unfinished["seed"] == 1 and 0 < unfinished["step"] < 500
-    assert report["basis"]["calibration_s"] == 2 and "a calibration of 2 s" in report["basis"]["text"]
+    result = planned("tiny.long", "--calibrate", "2")
+    report = json.loads(result.stdout)
     (journal,) = Path("runs/replicates/tiny.long").rglob("journal.jsonl")
+    row, last = report["conditions"][0], journal.read_text().splitlines()[-1]
+    assert [one["seed"] for one in row["unfinished"]] == [1], (row, last, result.stderr)
+    (unfinished,) = row["unfinished"]
+    assert 0 < unfinished["step"] < 500
+    assert report["basis"]["calibration_s"] == 2 and "a calibration of 2 s" in report["basis"]["text"]
     records = ReplicateFolder(journal.parent, {}).records()
     worked_s = (records[-1]["time_ms"] - records[0]["time_ms"]) / 1000
     left_steps = 1000 - unfinished["step"]
