@@ -4,6 +4,7 @@ What is written here is a file for a moment. `ReplicateFolder.keep` in `orchestr
 at all.
 """
 
+import io
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,8 +21,9 @@ def save(path: Path, state: dict[str, Any]) -> Path:
     Raises:
         OSError: if it cannot be written; given a path, torch would say a RuntimeError of a full disk.
     """
-    with path.open("wb") as file:
-        torch.save(state, file)
+    written = io.BytesIO()  # an interrupt that closes a file beneath `torch.save` aborts the process
+    torch.save(state, written)
+    path.write_bytes(written.getbuffer())
     return path
 
 

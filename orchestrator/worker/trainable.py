@@ -36,32 +36,35 @@ def _exit_is_an_error() -> Iterator[None]:
     """What is raised to end a program, as by `sys.exit()`, would end the process of a trainable as if all were done.
 
     Raises:
-        RuntimeError: in its place. Ray, which ends a worker by SystemExit, whoever interrupts this process by a signal,
-            and what takes a report are let do so.
+        RuntimeError: in its place. Ray, which ends a worker by SystemExit, and what takes a report are let do so.
+        KeyboardInterrupt: after a signal has interrupted it, whatever it makes of that: Lightning calls `sys.exit(1)`,
+            others return as if all were done, or fail.
     """
     with noted_interrupts() as interrupts:
         try:
             yield
-        except SystemExit as error:
-            if hasattr(error, "ray_terminate_msg"):
-                raise
-            raise RuntimeError(
-                f"The trainable called sys.exit({shown(error.code)}); it must return or raise."
-            ) from error
-        except Exception:
-            raise
         except BaseException as error:
+            if interrupts and not isinstance(error, KeyboardInterrupt):
+                raise KeyboardInterrupt from error
             ours = str(Path(__file__).with_name("journal_trial.py"))
-            frames = traceback.walk_tb(error.__traceback__)
-            if interrupts or any(frame.f_code.co_filename == ours for frame, _ in frames):  # beneath a `report`
+            is_of_a_report = any(
+                frame.f_code.co_filename == ours for frame, _ in traceback.walk_tb(error.__traceback__)
+            )
+            is_let_do_so = interrupts or hasattr(error, "ray_terminate_msg") or is_of_a_report
+            if isinstance(error, Exception) or is_let_do_so:
                 raise
-            fault = f"The trainable raised {type(error).__name__}, which ends programs; it must raise an Exception."
-            raise RuntimeError(fault) from error
+            if isinstance(error, SystemExit):
+                fault = f"called sys.exit({shown(error.code)}); it must return or raise."
+            else:
+                fault = f"raised {type(error).__name__}, which ends programs; it must raise an Exception."
+            raise RuntimeError(f"The trainable {fault}") from error
+        if interrupts:
+            raise KeyboardInterrupt
 
 
 @contextmanager
 def noted_interrupts() -> Iterator[list[int]]:
-    """The signals by which somebody interrupts this process within the block; what they do is what they did before.
+    """The signals that interrupted the block by an exception of their handlers, which are those from before it.
 
     Python's handlers run in the main thread alone, so elsewhere nobody does.
     """
@@ -72,10 +75,13 @@ def noted_interrupts() -> Iterator[list[int]]:
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def note(number: int, frame: FrameType | None) -> None:
-        noted.append(number)
         handler = before[signal.Signals(number)]
-        if callable(handler):
-            handler(number, frame)
+        try:
+            if callable(handler):
+                handler(number, frame)
+        except BaseException:
+            noted.append(number)
+            raise
 
     for number, handler in before.items():
         if callable(handler):

@@ -1,8 +1,11 @@
 """What a replicate says of the place where it works, and of a trainable that leaves."""
 
 import math
+import os
 import platform
+import signal
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ import torch
 
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.journal.summary import summarise
+from orchestrator.scheduler.stop_request import stop_on_sigterm
 from orchestrator.scheduler.task import Task, unwritten
 from orchestrator.worker import execute, failure
 
@@ -37,6 +41,28 @@ def test_a_trainable_that_leaves_by_exit_has_failed(work, monkeypatch, function)
     execute.execute(work, records.append)
     assert records[-1]["state"] == "failed" and not records[-1]["is_lost"]
     assert records[-1]["error"] == "RuntimeError: The trainable called sys.exit(0); it must return or raise."
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("made_of_it", [lambda: sys.exit(1), lambda: 1 / 0, lambda: None], ids=["exit", "error", "end"])
+@pytest.mark.parametrize("function", ["train", "evaluate"])
+def test_an_interrupt_is_one_whatever_the_trainable_makes_of_it(work, monkeypatch, function, made_of_it, number):
+    """Lightning calls `sys.exit(1)`; what was stopped has not failed, and the next session goes on."""
+
+    def interrupted(*_):
+        try:
+            os.kill(os.getpid(), number)
+            threading.Event().wait(10)
+        except KeyboardInterrupt:
+            made_of_it()
+
+    with monkeypatch.context() as patch, stop_on_sigterm():
+        patch.setattr(work.loaded().module, function, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            execute.execute(work, lambda record: None)
+    assert ReplicateFolder(work.folder, {}).state() == {"state": "new"}
+    execute.execute(work, lambda record: None)
+    assert ReplicateFolder(work.folder, {}).state()["state"] == "complete"
 
 
 def test_a_checkpoint_that_nothing_could_choose_is_no_result(work, monkeypatch, tmp_path):
