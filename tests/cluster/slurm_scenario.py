@@ -47,7 +47,7 @@ class Slurm:
         """How the job ended; nothing of it is left."""
         file = self.at.folder / "slurm" / job / "code"
         wait(END_S, f"job {job} ends", file.exists)
-        wait(5, "its code is written", lambda: file.read_text().strip())
+        wait(END_S, "its code is written", lambda: file.read_text().strip())
         left = [line for host in HOSTS for line in self.processes(host)]
         assert not left, (left, self.log(job))
         assert not list(self.at.shared.glob(".slurm-*")) and self._temporary() <= self._others

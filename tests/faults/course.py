@@ -24,7 +24,7 @@ Way = Literal["folder", "bucket", "MLflow"]
 
 Loss = Literal["killed", "torn", "power", "contents", "fails", "late", "twice", "moved"]
 STRUCK: Final = 77
-LIMIT_S: Final = 60
+LIMIT_S: Final = 300
 MEMORY: Final = Path("/dev/shm")
 
 

@@ -30,7 +30,7 @@ NODE: Final = "PONDERAY_FAULTS_NODE"
 COORDINATOR: Final = "AutoscalingCoordinator"
 """Ray's own detached actor, one for each cluster, which elastic training starts and Ray keeps."""
 
-START_S: Final = 90
+START_S: Final = 300
 PROGRAMS: Final = Path(sys.executable).parent
 
 

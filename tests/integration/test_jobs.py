@@ -159,7 +159,7 @@ def head() -> Iterator[Head]:
     try:
         assert process.stdout and process.stdout.readline() == "ready\n"
         yield Head(f"http://127.0.0.1:{port}", Place(folder, given), environment)
-        process.communicate(timeout=60)
+        process.communicate(timeout=WAIT_S)
     finally:
         process.kill()
         process.wait()

@@ -19,6 +19,7 @@ from orchestrator.tracking.load import load_study
 from orchestrator.worker.execute import execute
 from tests.integration.sweeps import tiny
 from tests.orchestrator.driven import drive, new_settings
+from tests.waiting import LIMIT_S
 
 
 def settings_of(folder) -> Settings:
@@ -34,7 +35,7 @@ def test_replicates_are_done_before_the_tables_of_a_new_store_are_made(tmp_path,
     may_go_on, plain, seen = threading.Event(), Tracking, []
 
     def slow(settings):
-        assert may_go_on.wait(60)
+        assert may_go_on.wait(LIMIT_S)
         return plain(settings)
 
     def ended(work, send):

@@ -14,6 +14,7 @@ import pytest
 from orchestrator.cluster import session
 from orchestrator.cluster.session import ClusterCapacity, session_folder
 from orchestrator.scheduler.capacity import Capacity
+from tests.waiting import LIMIT_S
 from trainables.errors import InputError
 
 NODE = {"Alive": True, "NodeID": "a", "Resources": {"CPU": 2.0}}
@@ -76,7 +77,7 @@ def test_a_start_that_fails_leaves_no_process_behind(monkeypatch):
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     with pytest.raises(InputError, match=r"did not start on this machine: The node did not come up\. Run"):
         session.Connection(1, is_verbose=False)
-    assert left[0].wait(60) == -signal.SIGKILL
+    assert left[0].wait(LIMIT_S) == -signal.SIGKILL
 
 
 SOCKETS = "session_2026-11-27_03-10-36_123456_4194303/sockets"

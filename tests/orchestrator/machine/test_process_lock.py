@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.machine import process_lock
 from orchestrator.machine.process_lock import Lease, held
+from tests.waiting import LIMIT_S
 from trainables.errors import InputError
 
 
@@ -87,7 +88,7 @@ def test_a_lease_is_held_by_one_and_free_after(tmp_path):
 
 def test_a_holder_that_hangs_can_be_ended(tmp_path):
     hangs = "import sys, time; from pathlib import Path; from orchestrator.machine.process_lock import Lease\n"
-    hangs += "lease = Lease(Path(sys.argv[1])); lease.acquire(); print('held', flush=True); time.sleep(60)"
+    hangs += "lease = Lease(Path(sys.argv[1])); lease.acquire(); print('held', flush=True); time.sleep(3600)"
     command = [sys.executable, "-c", hangs, str(tmp_path / "x.lock")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
     assert process.stdout.readline() == "held\n"
@@ -95,5 +96,5 @@ def test_a_holder_that_hangs_can_be_ended(tmp_path):
     with pytest.raises(TimeoutError, match=f"process {process.pid} on "):
         lease.wait(0.3)
     lease.end_holder()
-    lease.wait(10)
-    assert process.wait(10) == -9
+    lease.wait(LIMIT_S)
+    assert process.wait(LIMIT_S) == -9

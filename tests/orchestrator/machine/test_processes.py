@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 from orchestrator.machine.processes import children, kill, start_time, with_variable
+from tests.waiting import LIMIT_S
 
 
 def test_a_process_is_found_by_its_variable_and_ended_by_number_and_start():
@@ -19,7 +20,7 @@ def test_a_process_is_found_by_its_variable_and_ended_by_number_and_start():
         kill(process.pid, "another start")
         assert process.poll() is None
         kill(process.pid, found[process.pid])
-        assert process.wait(60) == -9
+        assert process.wait(LIMIT_S) == -9
         assert with_variable("PONDERAY_OF_THIS_TEST", f"{os.getpid()}") == {}
     finally:
         process.kill()

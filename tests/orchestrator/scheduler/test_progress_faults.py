@@ -17,6 +17,7 @@ from tests.orchestrator.scheduler.progress_parts import (
     started,
     terminal,
 )
+from tests.waiting import LIMIT_S
 
 
 def test_a_signal_handler_may_add_a_note_while_its_thread_is_in_the_view():
@@ -32,7 +33,7 @@ def test_a_signal_handler_may_add_a_note_while_its_thread_is_in_the_view():
     clock.now_s = 2000.0
     begins = threading.Thread(target=view.begin, args=("k", "a", 10, 0), daemon=True)
     begins.start()
-    begins.join(timeout=5)
+    begins.join(LIMIT_S)
     view.record("k", started())
     assert lines_of(file) == ["Ctrl-C: finishing writing", "a: started"]
 
@@ -79,7 +80,7 @@ def test_an_interrupt_passes_through_and_leaves_the_view_usable():
         view._clock = clock_of_view
         other = threading.Thread(target=view.note, args=("from another thread",))
         other.start()
-        other.join(timeout=5)
+        other.join(LIMIT_S)
     assert lines_of(file) == ["a: started", "from another thread"]
 
 
@@ -100,7 +101,7 @@ def test_threads_may_call_it_together_while_it_draws(monkeypatch):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(timeout=20)
+            thread.join(LIMIT_S)
             assert not thread.is_alive()
     screen = rows_on_screen(console.file.getvalue())
     assert len([line for line in screen if ": failed after" in line]) == 12 and "59 left" in screen[-1]

@@ -13,7 +13,7 @@ from orchestrator.machine.processes import start_time
 from orchestrator.scheduler import watchdog
 from orchestrator.scheduler.task import Task, unwritten
 from orchestrator.scheduler.watchdog import Watchdog, end_process, where_it_hung
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 ROOT = Path(__file__).parents[3]
 HANGS = """
@@ -43,7 +43,7 @@ def test_a_process_that_is_ended_says_where_it_hung(tmp_path):
     assert process.stdout.readline() == "ready\n"
     started = {"pid": process.pid, "process_started": start_time(process.pid), "hung_file": str(said)}
     assert f'(File "{program}", line 5 in <module>)' in where_it_hung(end_process(started))
-    assert process.wait(10) == -9
+    assert process.wait(LIMIT_S) == -9
     assert end_process(started) == ""
 
 
@@ -54,7 +54,7 @@ def test_a_process_that_is_slow_to_say_where_it_hangs_is_heard_to_the_line_of_it
     assert process.stdout.readline() == "ready\n"
     started = {"pid": process.pid, "process_started": start_time(process.pid), "hung_file": str(said)}
     assert where_it_hung(end_process(started)) == ' (File "/home/me/model.py", line 12 in train)'
-    assert process.wait(10) == -9
+    assert process.wait(LIMIT_S) == -9
 
 
 def test_of_a_process_that_said_nothing_nothing_is_made_up():
@@ -123,7 +123,7 @@ def test_work_that_finds_no_place_is_told_once(monkeypatch):
         return rooms[-1]
 
     with Watchdog(scheduler, None, float("inf"), told.append, room):
-        assert all_seen.wait(30)
+        assert all_seen.wait(LIMIT_S)
     assert told == ["a seed 1 has waited for resources for 5 min; the cluster has 1 node with 2 CPUs in all."]
     assert early.heard_s > placed.heard_s, "its wait counts from when its turn has come"
 
@@ -137,7 +137,7 @@ def test_work_that_waits_for_machines_that_were_lost_is_told_once(monkeypatch):
     looks, all_seen, told = iter(range(1, 20)), threading.Event(), []
     scheduler.device_s = lambda: next(looks, None) or all_seen.set() or 0.0
     with Watchdog(scheduler, None, float("inf"), told.append, lambda: "the cluster has 1 node with 2 CPUs in all"):
-        assert all_seen.wait(30)
+        assert all_seen.wait(LIMIT_S)
     assert told == ["a seed 1 waits for 4 CPUs and 0.5 GPUs; the cluster has 1 node with 2 CPUs in all."]
 
 
@@ -164,7 +164,7 @@ def test_each_journal_behind_a_url_is_asked_for(monkeypatch):
     tasks = SimpleNamespace(live=live)
     scheduler = SimpleNamespace(device_s=lambda: 0.0, hear=hear, is_early=lambda task: False, tasks=tasks)
     with Watchdog(scheduler, None, float("inf"), print, str):
-        assert both.wait(30)
+        assert both.wait(LIMIT_S)
     assert heard == ["k0", "k1"]
 
 
@@ -181,13 +181,13 @@ def test_a_look_that_a_bucket_holds_up_does_not_hold_up_the_end(monkeypatch):
 
     def hear(heard: SimpleNamespace) -> None:
         looks.set()
-        assert is_back.wait(60)
+        assert is_back.wait(LIMIT_S)
         heard.running_s = 1.0
 
     scheduler = SimpleNamespace(device_s=lambda: 0.0, hear=hear, tasks=SimpleNamespace(live={"0123": task}))
     watching = Watchdog(scheduler, ended.append, float("inf"), print, str)
     with watching:
-        assert looks.wait(30)
+        assert looks.wait(LIMIT_S)
     is_back.set()
     watching._thread.join(30)
     assert not watching._thread.is_alive() and ended == [] and task.lost_because == ""
@@ -224,5 +224,5 @@ def test_the_end_waits_for_a_process_that_is_being_ended_and_ends_no_other(monke
 
     scheduler = SimpleNamespace(device_s=lambda: 0.0, tasks=SimpleNamespace(live={"0123": task}))
     with Watchdog(scheduler, end, float("inf"), print, str):
-        assert begun.wait(30)
+        assert begun.wait(LIMIT_S)
     assert ended == [{"pid": 7} | given]

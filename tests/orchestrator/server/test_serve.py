@@ -17,11 +17,10 @@ from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.write_queue import WriteQueue
 from tests.integration.sweeps import run_quietly, tiny
 from tests.servers import Server, arguments_of_all, older_store, older_users, unmade_server
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 pytestmark = pytest.mark.slow
 
-WAIT_S = 90
 say_away = WriteQueue._say_away
 
 
@@ -53,7 +52,7 @@ def in_foreground(server: Server) -> Iterator:
 
 
 def wait_until_gone(server: Server) -> None:
-    deadline = time.monotonic() + WAIT_S
+    deadline = time.monotonic() + LIMIT_S
     while server.processes() and time.monotonic() < deadline:
         time.sleep(0.2)
     assert server.processes() == []
@@ -64,7 +63,7 @@ def test_in_the_foreground_it_ends_in_order_with_all_that_it_started(lasting, nu
     with in_foreground(lasting) as process:
         assert len(lasting.processes()) == 4
         os.killpg(process.pid, number)
-        assert process.wait(WAIT_S) == 0
+        assert process.wait(LIMIT_S) == 0
     assert lasting.processes() == []
 
 
@@ -72,7 +71,7 @@ def test_where_mlflow_ends_by_itself_nothing_is_left_and_it_says_so(lasting):
     with in_foreground(lasting) as process:
         (mlflow,) = [p for p in lasting.processes() if "orchestrator.server.process" in p.cmdline()]
         mlflow.kill()
-        assert process.wait(WAIT_S) == 1
+        assert process.wait(LIMIT_S) == 1
         assert "The server ended unexpectedly" in process.stderr.read()
     assert lasting.processes() == []
 
@@ -81,7 +80,7 @@ def test_where_postgresql_ends_by_itself_it_ends_too_and_serves_again_when_start
     with in_foreground(lasting) as process:
         (first,) = [p for p in lasting.processes() if f"{lasting.kept}/postgres/data" in p.cmdline()]
         first.kill()
-        assert process.wait(WAIT_S) == 1
+        assert process.wait(LIMIT_S) == 1
         assert f"PostgreSQL in {lasting.kept}/postgres has ended." in process.stdout.read().splitlines()
     assert lasting.processes() == []
     lasting.start()
@@ -95,7 +94,7 @@ def test_after_it_was_killed_the_next_start_serves_what_was_recorded(lasting, mo
     killed = processes if all_of_it else [p for p in processes if "serve" in p.cmdline()]
     for process in killed:
         process.kill()
-    psutil.wait_procs(killed, WAIT_S)  # on a busy machine they have their port for a moment longer
+    psutil.wait_procs(killed, LIMIT_S)  # on a busy machine they have their port for a moment longer
     lasting.start()
     assert MlflowClient(lasting.uri).get_experiment_by_name(f"kept {all_of_it}").experiment_id == experiment
     assert lasting.user == password
@@ -107,7 +106,7 @@ def test_of_two_started_in_the_background_at_once_one_serves_till_a_command_ends
     if lasting.processes():
         lasting.stop()
     with lasting.open("--background") as one, lasting.open("--background") as other:
-        said = [process.communicate(timeout=WAIT_S)[0] for process in (one, other)]
+        said = [process.communicate(timeout=LIMIT_S)[0] for process in (one, other)]
     assert [one.returncode, other.returncode] == [0, 0]
     assert sorted("already runs" in text for text in said) == [False, True]
     assert all(f"PONDERAY_TRACKING_URI={lasting.uri}" in text for text in said)

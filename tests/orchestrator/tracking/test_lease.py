@@ -15,7 +15,7 @@ from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.lease import LeaseKeeper, StoreLease
 from orchestrator.tracking.registry import Registry
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 EVERY_ASK = {"expires_s": 0.3, "poll_s": 0.0}
 PROCESSES = multiprocessing.get_context("forkserver")  # which loads MLflow once for all of them
@@ -263,7 +263,7 @@ def test_a_beat_under_way_is_over_before_the_lease_is_given_back(tracking, monke
     assert lease.acquire()
     beating = threading.Thread(target=lease.heartbeat)
     beating.start()
-    assert is_beating.wait(5)
+    assert is_beating.wait(LIMIT_S)
     lease.release()
     beating.join()
     assert tracking.registry("lease x").read()[1]["beat.1"] == "released"

@@ -18,6 +18,7 @@ from orchestrator.worker.execute import execute
 from orchestrator.worker.work import Work
 from tests.orchestrator.worker.cut_off import SOURCE, cut_off, reported, undisturbed
 from tests.orchestrator.worker.test_unreadable import replace
+from tests.waiting import LIMIT_S
 
 CHANGES = {
     "import ponderay\n": "import ponderay\nimport time\nfrom trainables import distributed\n",
@@ -34,7 +35,6 @@ CHANGES = {
 TOY = functools.reduce(lambda text, change: text.replace(*change), CHANGES.items(), SOURCE)
 """In step; in a folder that is called late the second process begins to read what the first one has set aside."""
 
-LIMIT_S = 120.0
 NUM_SESSIONS = 4
 """One, and as many as Ray Train adds."""
 
