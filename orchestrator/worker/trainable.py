@@ -37,21 +37,20 @@ def _exit_is_an_error() -> Iterator[None]:
 
     Raises:
         RuntimeError: in its place. Ray, which ends a worker by SystemExit, and what takes a report are let do so.
-        KeyboardInterrupt: after a signal has interrupted it, whatever it makes of that: Lightning calls `sys.exit(1)`,
+        BaseException: that by which a signal interrupted it, whatever it made of that: Lightning calls `sys.exit(1)`,
             others return as if all were done, or fail.
     """
     with noted_interrupts() as interrupts:
         try:
             yield
         except BaseException as error:
-            if interrupts and not isinstance(error, KeyboardInterrupt):
-                raise KeyboardInterrupt from error
+            if interrupts:
+                raise interrupts[-1] from None
             ours = str(Path(__file__).with_name("journal_trial.py"))
             is_of_a_report = any(
                 frame.f_code.co_filename == ours for frame, _ in traceback.walk_tb(error.__traceback__)
             )
-            is_let_do_so = interrupts or hasattr(error, "ray_terminate_msg") or is_of_a_report
-            if isinstance(error, Exception) or is_let_do_so:
+            if isinstance(error, Exception) or hasattr(error, "ray_terminate_msg") or is_of_a_report:
                 raise
             if isinstance(error, SystemExit):
                 fault = f"called sys.exit({shown(error.code)}); it must return or raise."
@@ -59,16 +58,16 @@ def _exit_is_an_error() -> Iterator[None]:
                 fault = f"raised {type(error).__name__}, which ends programs; it must raise an Exception."
             raise RuntimeError(f"The trainable {fault}") from error
         if interrupts:
-            raise KeyboardInterrupt
+            raise interrupts[-1]
 
 
 @contextmanager
-def noted_interrupts() -> Iterator[list[int]]:
-    """The signals that interrupted the block by an exception of their handlers, which are those from before it.
+def noted_interrupts() -> Iterator[list[BaseException]]:
+    """What the handlers of signals raised within the block; they are those from before it.
 
     Python's handlers run in the main thread alone, so elsewhere nobody does.
     """
-    noted: list[int] = []
+    noted: list[BaseException] = []
     if threading.current_thread() is not threading.main_thread():
         yield noted
         return
@@ -79,8 +78,8 @@ def noted_interrupts() -> Iterator[list[int]]:
         try:
             if callable(handler):
                 handler(number, frame)
-        except BaseException:
-            noted.append(number)
+        except BaseException as error:
+            noted.append(error)
             raise
 
     for number, handler in before.items():

@@ -13,9 +13,9 @@ import torch
 
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.journal.summary import summarise
-from orchestrator.scheduler.stop_request import stop_on_sigterm
 from orchestrator.scheduler.task import Task, unwritten
 from orchestrator.worker import execute, failure
+from tests.waiting import LIMIT_S
 
 
 @pytest.mark.parametrize(
@@ -43,24 +43,30 @@ def test_a_trainable_that_leaves_by_exit_has_failed(work, monkeypatch, function)
     assert records[-1]["error"] == "RuntimeError: The trainable called sys.exit(0); it must return or raise."
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), SystemExit(1)], ids=["the user", "Ray"])
 @pytest.mark.parametrize("made_of_it", [lambda: sys.exit(1), lambda: 1 / 0, lambda: None], ids=["exit", "error", "end"])
 @pytest.mark.parametrize("function", ["train", "evaluate"])
-def test_an_interrupt_is_one_whatever_the_trainable_makes_of_it(work, monkeypatch, function, made_of_it, number):
+def test_an_interrupt_is_one_whatever_the_trainable_makes_of_it(work, monkeypatch, function, made_of_it, raised):
     """Lightning calls `sys.exit(1)`; what was stopped has not failed, and the next session goes on."""
+
+    def interrupt(*_):
+        raise raised
 
     def interrupted(*_):
         try:
-            os.kill(os.getpid(), number)
-            threading.Event().wait(10)
-        except KeyboardInterrupt:
+            os.kill(os.getpid(), signal.SIGTERM)
+            threading.Event().wait(LIMIT_S)
+        except BaseException:
             made_of_it()
 
-    with monkeypatch.context() as patch, stop_on_sigterm():
-        patch.setattr(work.loaded().module, function, interrupted)
-        with pytest.raises(KeyboardInterrupt):
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        with monkeypatch.context() as patch, pytest.raises(type(raised)) as ended:
+            patch.setattr(work.loaded().module, function, interrupted)
             execute.execute(work, lambda record: None)
-    assert ReplicateFolder(work.folder, {}).state() == {"state": "new"}
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert ended.value is raised and ReplicateFolder(work.folder, {}).state() == {"state": "new"}
     execute.execute(work, lambda record: None)
     assert ReplicateFolder(work.folder, {}).state()["state"] == "complete"
 
