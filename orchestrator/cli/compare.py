@@ -77,7 +77,8 @@ def compare(
 
     Where replicates kept errors by test item, a note has the interval over seeds and test items together.
 
-    --where filters the conditions that are compared; A, B, the reference and the controls are not left out.
+    --where filters the conditions that are compared; A, B and the controls are not left out. Nor is the reference: it
+    is the one with the settings that --where asks for, if there is one.
 
     --line random_20 --line random_40 asks instead whether A, or each other condition, is better than random routing of
     its own cost: within each seed, by the straight line between the controls next to it in cost.
@@ -122,14 +123,22 @@ def compare(
         say(*of_replicates(study, question.objectives))
 
 
-def _never_hidden(sweep: "Sweep", names: Sequence[str | None], reference: str | None, study: "Study") -> list[str]:
-    """The conditions that the user names, and the reference where no B does: --where hides none of these."""
+def _never_hidden(
+    sweep: "Sweep", names: Sequence[str | None], reference: str | None, study: "Study", shown: "Study"
+) -> list[str]:
+    """The conditions that the user names, and the reference where no B does: --where hides none of these.
+
+    Where the reference is shown with the settings that --where asks for, that is the one.
+    """
     from orchestrator.results.lookup import parts_of
     from orchestrator.results.reference import find_reference
 
     a, *rivals = names
-    if not any(rivals) and (own := find_reference(sweep, study, reference).name) in study.conditions:
-        rivals = [own]
+    if not any(rivals):
+        own = find_reference(sweep, study if reference else shown, reference)
+        if not (reference or own.note or own.name in shown.conditions):
+            own = find_reference(sweep, study)
+        rivals = [own.name] if own.name in study.conditions else []
     return [parts_of(study, name)[0] for name in (a, *rivals) if name]
 
 

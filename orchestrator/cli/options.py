@@ -247,18 +247,18 @@ def load_shown(sweep: "Sweep", settings: "Settings", where: list[str] | None) ->
     """
     from orchestrator.tracking.load import load_study
 
-    return _filtered(load_study(sweep.name, settings), where, lambda _: ())
+    return _filtered(load_study(sweep.name, settings), where, lambda whole, shown: ())
 
 
 def _filtered(
-    study: "Study", where: list[str] | None, also: "Callable[[Study], Collection[str]]"
+    study: "Study", where: list[str] | None, also: "Callable[[Study, Study], Collection[str]]"
 ) -> "tuple[Study, str]":
     from orchestrator.results.where import matching
 
     if not where:
         return study, ""
     chosen = set(matching(where, {name: study.configs.get(name, {}) for name in study.conditions}))
-    beside = [name for name in dict.fromkeys(also(study)) if name not in chosen]
+    beside = [name for name in dict.fromkeys(also(study, study.of_conditions(chosen))) if name not in chosen]
     note = f"Shown: {len(chosen):,} of {len(study.conditions):,} conditions, where {' and '.join(where)}"
     return study.of_conditions(chosen.union(beside)), f"{note}{''.join(f', and {name}' for name in beside)}."
 
@@ -269,14 +269,14 @@ def ask(
     where: list[str] | None,
     reference: str | None,
     parts: "Sequence[Part]" = (),
-    also: "Callable[[Study], Collection[str]]" = lambda study: (),
+    also: "Callable[[Study, Study], Collection[str]]" = lambda whole, shown: (),
 ) -> "tuple[Study, Question]":
     """The part of the sweep's study that `where` means, with what ran elsewhere, and what the sweep asks of it.
 
     With parts, nothing of it needs to have run here.
 
     Args:
-        also: conditions of the whole study that `where` does not hide.
+        also: conditions that `where` does not hide, of the whole study and what it shows.
 
     Raises:
         InputError: as `load_shown`, if `reference` is no condition that is shown, or for filters of parts.

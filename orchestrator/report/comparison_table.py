@@ -14,7 +14,7 @@ from orchestrator.results.comparison import Comparison, is_not_worse
 from orchestrator.results.lookup import parts_of
 from orchestrator.results.over_items import OverItems, Place, over_items
 from orchestrator.results.study import Study
-from orchestrator.statistics.pairwise import NAMES, UNPAIRED, Test
+from orchestrator.statistics.pairwise import NAMES, ONE_CONDITION, UNPAIRED, Test
 from orchestrator.statistics.summary import Summary
 from search_spaces.sweep import Objective
 
@@ -113,7 +113,9 @@ def _notes(answers: Answers, warnings: Sequence[str]) -> tuple[str, ...]:
     family = "the one that says something" if num_tests == 1 else f"the {num_tests:,} that say something"
     if answers.num_tests > num_tests:
         family = f"the {answers.num_tests:,} tests of this page"
-    test = NAMES[answers.question.test] + f" (of {NAMES['welch']} where a warning says so)" * (UNPAIRED in warnings)
+    instead = {UNPAIRED: NAMES["welch"], ONE_CONDITION: "a paired t-test"}
+    others = " or ".join(test for warning, test in instead.items() if warning in warnings)
+    test = NAMES[answers.question.test] + (f" (of {others} where a warning says so)" if others else "")
     return (
         f"p: of {test}; Holm over {family}. Bold: p (Holm) is at most 0.05, or the difference is certain.",
         "Smallest shown: the difference that so many seeds show with power 0.8. n needed: seeds that show the "
@@ -303,9 +305,11 @@ _ITEM_NOTE = (
 
 
 def found_over_items(study: Study, comparisons: Iterable[Comparison], test: Test) -> tuple[OverItems, ...]:
-    """What is known by item of each compared pair, once; seeds are paired where the promised test pairs them."""
+    """What is known by item of each compared pair, once; seeds are paired where the test of the pair is."""
     pairs = {
-        (one.a, one.b): one.is_paired and test == "paired_permutation" for one in comparisons if study.items.errors
+        (one.a, one.b): one.is_paired and (test == "paired_permutation" or ONE_CONDITION in one.warnings)
+        for one in comparisons
+        if study.items.errors
     }
     evaluations = study.evaluations()
     only = evaluations[0] if len(evaluations) == 1 else ""  # the names of points do not say it then

@@ -27,12 +27,13 @@ class Comparison:
         is_better: whether a's mean is on the good side of b's.
         difference: mean of a minus mean of b.
         interval: of the difference, 95 %, of the kind of the promised test: Welch's, or of paired differences where the
-            paired permutation test is promised and the seeds pair.
+            paired permutation test is promised and the seeds pair, or both points are of one condition.
         welch_p: NaN where it says nothing.
         permutation_p: exact, of sign flips where paired, else of regroupings; NaN with fewer than two seeds.
         least_p: the smallest p that the permutation test can give with so many seeds.
-        p: of the test that the sweep promises; Welch's where that is of pairs and the seeds do not pair. NaN where it
-            says nothing, and where the difference is certain.
+        p: of the test that the sweep promises. Welch's where that is of pairs and the seeds do not pair; a paired t-test
+            in place of Welch's where both points are of one condition. NaN where it says nothing, and where the
+            difference is certain.
         p_holm: `p` adjusted for the family it is in.
         effect: Hedges' g, the difference in units of the standard deviation; NaN without spread.
         epsilon: of almost stochastic order, an upper bound of how far a is from being better throughout; NaN with fewer
@@ -218,19 +219,22 @@ def _batches(
     points: Sequence[Point],
     tied: Collection[str],
 ) -> Iterator[_Batch]:
-    sizes: dict[tuple[int, int, bool], list[int]] = {}
+    sizes: dict[tuple[int, int, bool, bool], list[int]] = {}
     for i, (a, b) in enumerate(pairs):
-        sizes.setdefault((len(a.seeds), len(b.seeds), a.seeds == b.seeds), []).append(i)
+        is_paired = a.seeds == b.seeds
+        sizes.setdefault((len(a.seeds), len(b.seeds), is_paired, is_paired and a.condition == b.condition), []).append(
+            i
+        )
     for j, objective in enumerate(objectives):
         noise = [point.values[j] for point in points]
         warnings = tuple(f"{objective.metric}: {sentence}" for sentence in shape.warnings(noise))
         hides_noise = objective.metric in tied or shape.may_hide_noise(noise)
-        for (_, _, is_paired), members in sizes.items():
+        for (_, _, is_paired, is_one_condition), members in sizes.items():
             chosen = tuple(pairs[i] for i in members)
             left, right = (np.array([pair[side].values[j] for pair in chosen], np.float64) for side in (0, 1))
             places = np.array(members, np.intp) * len(objectives) + j
             powers = scale.headroom(left, right)
-            groups = Groups(scale.divided(left, powers), scale.divided(right, powers), is_paired)
+            groups = Groups(scale.divided(left, powers), scale.divided(right, powers), is_paired, is_one_condition)
             yield _Batch(objective, j, chosen, places, groups, powers, hides_noise, warnings)
 
 

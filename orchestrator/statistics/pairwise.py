@@ -126,11 +126,13 @@ class Groups:
     Attributes:
         a: (R, n).
         b: (R, m).
+        is_one_condition: whether a and b are of the same replicates: then a paired t-test takes the place of Welch's.
     """
 
     a: Floats
     b: Floats
     is_paired: bool
+    is_one_condition: bool = False
 
     @cached_property
     def difference(self) -> Estimates:
@@ -164,8 +166,8 @@ class Groups:
         return permutation.regrouping_p(self.a, self.b)
 
     def estimates(self, test: Test) -> Estimates:
-        """Differences with the errors that go with the promised test."""
-        return self.difference if self.is_flipped(test) else self.welch
+        """Differences with the errors that go with the promised test, or with what takes its place."""
+        return self.difference if self.is_flipped(test) or self.is_one_condition else self.welch
 
     def is_flipped(self, test: Test) -> bool:
         """Whether signs of pairs are flipped; where seeds do not pair, Welch's test takes the place of that.
@@ -177,7 +179,13 @@ class Groups:
 
     def p(self, test: Test) -> Floats:
         """The p-value of the promised test, or of what takes its place."""
-        return self.permutation_p if self.is_flipped(test) else self.welch_p
+        if self.is_flipped(test):
+            return self.permutation_p
+        p = student.two_sided_p(self.estimates(test))
+        if self.is_one_condition:  # a t-test says nothing of a difference that is the same in every replicate
+            is_same = (self.difference.standard_error == 0) & (self.difference.value != 0) & ~self.is_constant()
+            return np.where(is_same, self.permutation_p, p)
+        return p
 
     def least_permutation_p(self) -> float:
         """The smallest that `permutation_p` can be."""
@@ -219,7 +227,10 @@ class Groups:
         if self.is_flipped(test):
             stds = error * np.sqrt(self.a.shape[1])
             return permutation_power.paired_required_sample_size_rows(value, stds, level)
-        groups = (student.of_mean(values).standard_error * np.sqrt(values.shape[1]) for values in (self.a, self.b))
+        if self.is_one_condition:
+            groups = [error * np.sqrt(self.a.shape[1])]
+        else:
+            groups = [student.of_mean(values).standard_error * np.sqrt(values.shape[1]) for values in (self.a, self.b)]
         return power.required_sample_size_rows(value, power.Design(tuple(groups)), level)
 
     def _nothing(self) -> Floats:
@@ -240,6 +251,9 @@ UNEQUAL: Final = (
     "not as many seeds in both: values are missing, or seeds were given by need; then this p is not corrected for the "
     "looks, while the run's own decision is (tag `ponderay.decision` in MLflow)"
 )
+ONE_CONDITION: Final = (
+    "both are of the same replicates, which are compared one by one: a paired t-test takes the place of Welch's"
+)
 UNPAIRED: Final = "the seeds are not the same, so the promised paired permutation test is replaced by Welch's t-test"
 
 
@@ -255,6 +269,8 @@ def of_seeds(groups: Groups, test: Test, can_decide: bool, num_tests: int) -> tu
     seeds = f"{n} and {m} seeds" if n != m else f"{n} seed{'s' if n > 1 else ''}"
     if test == "paired_permutation" and not groups.is_paired:
         sentences.append(UNPAIRED)
+    if test == "welch" and groups.is_one_condition:
+        sentences.append(ONE_CONDITION)
     if n != m and groups.least_size() > 1:
         sentences.append(UNEQUAL)
     if groups.least_size() < 2:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from orchestrator.results.comparison import compare, compare_with_reference, reference_points
 from orchestrator.results.points import Point
@@ -81,6 +82,25 @@ def test_seeds_pair_only_where_they_are_the_same():
     assert any("replaced by Welch's" in warning for warning in found.warnings)
     (found,) = compare(a, b, [PER], "welch")
     assert found.warnings == ()
+
+
+def test_two_evaluations_of_one_condition_are_compared_replicate_by_replicate():
+    """As in claims and notes, whatever the sweep says of two conditions; scipy's paired t-test is the judge."""
+    ours, shifts = np.array([0.2, 1.3, 2.1, 0.9, 1.6]), np.array([0.1, 0.11, 0.09, 0.1, 0.12])
+    a, b = point("c", ours, evaluation="x"), point("c", ours + shifts, evaluation="y")
+    (found,) = compare(a, b, [PER], "welch")
+    judge = stats.ttest_rel(ours, ours + shifts)
+    low, high = judge.confidence_interval(0.95)
+    assert (found.p, *found.interval) == pytest.approx((judge.pvalue, low, high))
+    assert found.answer == "better" and "a paired t-test takes the place of Welch's" in found.warnings[0]
+    needed = power.required_sample_size(found.difference, power.Design((float(shifts.std(ddof=1)),)), 0.05)
+    assert found.seeds_needed == needed
+    (exact,) = compare(a, b, [PER], "paired_permutation")
+    assert (exact.p, exact.answer) == (0.0625, "undecided") and exact.interval == found.interval
+    (same,) = compare(a, point("c", ours + 0.5, evaluation="y"), [PER], "welch")
+    assert same.p == 0.0625  # where differences have no spread there is no t
+    (other,) = compare(a, point("d", ours + shifts, evaluation="y"), [PER], "welch")
+    assert other.answer == "undecided" and other.p == other.welch_p
 
 
 def test_the_power_of_welch_is_at_the_first_step_of_the_family():
@@ -253,7 +273,7 @@ def test_many_points_are_compared_at_once_in_each_objective(test, monkeypatch):
     values = np.random.default_rng(6).normal(size=(2_501, 2, 5))
     points = [point(f"c{i}", *rows) for i, rows in enumerate(values)]
     batches: list[int] = []
-    batch = lambda a, b, is_paired: batches.append(len(a)) or Groups(a, b, is_paired)  # noqa: E731
+    batch = lambda a, *others: batches.append(len(a)) or Groups(a, *others)  # noqa: E731
     monkeypatch.setattr("orchestrator.results.comparison.Groups", batch)
     found = compare_with_reference(points, "c0", [PER, ACCURACY], test)
     assert batches == [2_500, 2_500]
