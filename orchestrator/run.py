@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 
 from orchestrator.checks.check import Check, refuse_failed
-from orchestrator.checks.sweep import before_ray, check_places, check_secrets, read_fingerprints
+from orchestrator.checks.sweep import before_ray, check_places, check_secrets, check_unwatched_data, read_fingerprints
 from orchestrator.cluster.address import living_nodes, refuse_silent, refuse_unusable
 from orchestrator.console.errors import RefusedError
 from orchestrator.console.printing import err
@@ -158,7 +158,7 @@ def run_here(
     factory = TaskFactory(sweep, settings, num_gpus=0)
     conditions = check_retry(sweep, settings, retry)
     read_fingerprints(factory)
-    _refuse([*check_places(settings), *check_secrets(sweep)], console)
+    _refuse([*check_places(settings), *check_secrets(sweep), *check_unwatched_data(sweep)], console)
     if again:
         _make_room(factory, accept_code, console, sweep.seeds)
 

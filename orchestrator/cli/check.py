@@ -31,7 +31,7 @@ def check(
     trains it says how far it is below its floor, as a linear prediction, where it has one.
     """
     from orchestrator.checks.resumption import try_out
-    from orchestrator.checks.sweep import check_secrets
+    from orchestrator.checks.sweep import check_secrets, check_unwatched_data
     from orchestrator.environment.settings import read_settings
     from orchestrator.scheduler.floors import of_prerequisites
     from orchestrator.scheduler.task_factory import TaskFactory
@@ -41,7 +41,7 @@ def check(
     sweep = find(name, smoke, values, None)
     check_contract(sweep)
     out.print(f"contract ok: {sweep.name}, {sweep.num_conditions()} conditions, {sweep.trainable}", markup=False)
-    for warning in check_secrets(sweep):
+    for warning in (*check_secrets(sweep), *check_unwatched_data(sweep)):
         out.print(f"Warning: {warning.line()}", markup=False, soft_wrap=True)
     with tempfile.TemporaryDirectory(prefix="ponderay-check-") as folder:
         settings = replace(read_settings(), runs=Path(folder), storage="")

@@ -31,8 +31,8 @@ class Comparison:
         welch_p: NaN where it says nothing.
         permutation_p: exact, of sign flips where paired, else of regroupings; NaN with fewer than two seeds.
         least_p: the smallest p that the permutation test can give with so many seeds.
-        p: of the test that the sweep promises. Welch's where that is of pairs and the seeds do not pair; a paired t-test
-            in place of Welch's where both points are of one condition. NaN where it says nothing, and where the
+        p: of the test that the sweep promises. Welch's where that is of pairs and the seeds do not pair; a paired
+            t-test in place of Welch's where both points are of one condition. NaN where it says nothing, and where the
             difference is certain.
         p_holm: `p` adjusted for the family it is in.
         effect: Hedges' g, the difference in units of the standard deviation; NaN without spread.

@@ -1,11 +1,15 @@
 """The check of a sweep's data, made to pass and to fail."""
 
+import io
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from orchestrator.checks import sweep as preflight
 from orchestrator.checks.check import Check
+from orchestrator.cli.check import check
+from orchestrator.run import run_here
 from orchestrator.scheduler.task_factory import TaskFactory
 from search_spaces.distributions import Real
 from search_spaces.sweep import Search
@@ -38,7 +42,11 @@ def test_broken_data_fail_the_check_with_their_own_words():
     )
 
 
-def test_files_that_no_fingerprint_tells_from_others_are_a_warning(workplace, monkeypatch):
+def stopped(*_):
+    raise KeyboardInterrupt
+
+
+def test_files_that_no_fingerprint_tells_from_others_are_a_warning(workplace, settings, monkeypatch, capsys):
     sweep = tiny({"a": {}, "b": {"x": 0.25, "fault_file": workplace / "text.txt"}})
     none = {"a": "", "b": ""}
     (workplace / "text.txt").touch()
@@ -46,6 +54,14 @@ def test_files_that_no_fingerprint_tells_from_others_are_a_warning(workplace, mo
     monkeypatch.delattr(tiny_trainable, "fingerprint")
     warned = preflight.check_fingerprints(sweep, none, None)
     assert warned.state == "warning" and "`fault_file`" in warned.found and "fingerprint(config)" in warned.remedy
+    said = Console(file=io.StringIO(), width=400)
+    assert run_here(sweep.only("b", 1), settings, said).num_failed == 0
+    assert f"Warning: {warned.line()}\n" in said.file.getvalue()
+    monkeypatch.setattr("orchestrator.cli.check.find", lambda *_: sweep)
+    monkeypatch.setattr("orchestrator.checks.resumption.try_out", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        check("tiny.sweep")
+    assert f"Warning: {warned.line()}\n" in capsys.readouterr().out
     (workplace / "text.txt").unlink()
     assert preflight.check_fingerprints(sweep, none, None) == Check("data", "ok", "no fingerprint")
 
