@@ -11,6 +11,7 @@ from typing import Final
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.journal.lines import Record
 from orchestrator.journal.packed_folder import opened
+from orchestrator.worker.interrupts import raise_noted
 from orchestrator.worker.system_metrics import SystemMetrics
 from orchestrator.worker.work import Work
 from trainables.errors import shown
@@ -51,6 +52,7 @@ class JournalTrial:
         artifacts: Sequence[Path] = (),
     ) -> None:
         """Records `metrics` unless an earlier attempt already had, and keeps `checkpoint` and `artifacts`."""
+        raise_noted()  # training was cut off, and is not over
         values = _numbers(metrics)
         _check_step(step)
         if step <= self._session_step:

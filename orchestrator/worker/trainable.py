@@ -1,17 +1,16 @@
 """A trainable: a module with `train(config, trial)`; whatever else it may have has a plain default here."""
 
 import inspect
-import signal
-import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import FrameType, ModuleType, UnionType
+from types import ModuleType, UnionType
 from typing import Any, Final
 
+from orchestrator.worker.interrupts import noted_interrupts
 from orchestrator.worker.own_runs import own_runs
 from trainables.analysis import Analysis
 from trainables.config import fields_of
@@ -59,38 +58,6 @@ def _exit_is_an_error() -> Iterator[None]:
             raise RuntimeError(f"The trainable {fault}") from error
         if interrupts:
             raise interrupts[-1]
-
-
-@contextmanager
-def noted_interrupts() -> Iterator[list[BaseException]]:
-    """What the handlers of signals raised within the block; they are those from before it.
-
-    Python's handlers run in the main thread alone, so elsewhere nobody does.
-    """
-    noted: list[BaseException] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield noted
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def note(number: int, frame: FrameType | None) -> None:
-        handler = before[signal.Signals(number)]
-        try:
-            if callable(handler):
-                handler(number, frame)
-        except BaseException as error:
-            noted.append(error)
-            raise
-
-    for number, handler in before.items():
-        if callable(handler):
-            signal.signal(number, note)
-    try:
-        yield noted
-    finally:
-        for number, handler in before.items():
-            if signal.getsignal(number) is note:
-                signal.signal(number, handler)
 
 
 @dataclass(frozen=True)

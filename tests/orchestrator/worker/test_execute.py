@@ -44,20 +44,24 @@ def test_a_trainable_that_leaves_by_exit_has_failed(work, monkeypatch, function)
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt(), SystemExit(1)], ids=["the user", "Ray"])
-@pytest.mark.parametrize("made_of_it", [lambda: sys.exit(1), lambda: 1 / 0, lambda: None], ids=["exit", "error", "end"])
+@pytest.mark.parametrize(
+    "made_of_it",
+    [lambda _: sys.exit(1), lambda _: 1 / 0, lambda _: None, lambda trial: trial.report({"total": 99.0}, step=4)],
+    ids=["exit", "error", "end", "report"],
+)
 @pytest.mark.parametrize("function", ["train", "evaluate"])
 def test_an_interrupt_is_one_whatever_the_trainable_makes_of_it(work, monkeypatch, function, made_of_it, raised):
-    """Lightning calls `sys.exit(1)`; what was stopped has not failed, and the next session goes on."""
+    """Lightning calls `sys.exit(1)`, others report what they have; what was stopped has not failed, nor ended."""
 
     def interrupt(*_):
         raise raised
 
-    def interrupted(*_):
+    def interrupted(*arguments):
         try:
             os.kill(os.getpid(), signal.SIGTERM)
             threading.Event().wait(LIMIT_S)
         except BaseException:
-            made_of_it()
+            made_of_it(arguments[-1])
 
     before = signal.signal(signal.SIGTERM, interrupt)
     try:
@@ -68,7 +72,9 @@ def test_an_interrupt_is_one_whatever_the_trainable_makes_of_it(work, monkeypatc
         signal.signal(signal.SIGTERM, before)
     assert ended.value is raised and ReplicateFolder(work.folder, {}).state() == {"state": "new"}
     execute.execute(work, lambda record: None)
-    assert ReplicateFolder(work.folder, {}).state()["state"] == "complete"
+    folder = ReplicateFolder(work.folder, {})
+    assert folder.state()["state"] == "complete"
+    assert 99.0 not in [record["metrics"].get("total") for record in folder.records() if record["kind"] == "metrics"]
 
 
 def test_a_checkpoint_that_nothing_could_choose_is_no_result(work, monkeypatch, tmp_path):

@@ -83,6 +83,7 @@ def test_a_replicate_has_the_digits_it_has_alone_whatever_others_did_to_their_pr
     [
         ("segmentation fault", "its process was ended by SIGSEGV", ""),
         ("SIGKILL", "its process was ended by SIGKILL", ""),
+        ("SIGTERM to a library", "its process was ended by SIGTERM", ""),
         ("os._exit(0)", "its process left with exit code 0 before the replicate had ended", ""),
         ("os._exit(3)", "its process left with exit code 3 before the replicate had ended", ""),
         ("sys.exit", "", "RuntimeError: The trainable called sys.exit(4); it must return or raise."),
