@@ -88,7 +88,8 @@ def is_peer_failure(error: Exception) -> bool:
     """
     if isinstance(error, distributed.DistError | PeerLostError):
         return True
-    if isinstance(error.__cause__, Exception) and is_peer_failure(error.__cause__):
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if isinstance(before, Exception) and is_peer_failure(before):
         return True
     if error.__traceback__ is None:
         return False

@@ -8,29 +8,39 @@ import json
 import lzma
 import re
 import struct
+import subprocess
 import tarfile
 import traceback
 import zipfile
 import zlib
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Final
 
 import torch
+from torch.distributed import DistNetworkError, DistStoreError
 
 from orchestrator.journal import folder as journal_folder
 from search_spaces.redaction import redacted_text, redacted_traceback
 from trainables.errors import InputError, text_of
 
-OUTSIDE_CAUSES: Final = (OSError, MemoryError, torch.OutOfMemoryError)
-"""What may not happen again: a full disk, a lost mount, a crowded card."""
+OUTSIDE_CAUSES: Final = (
+    OSError, MemoryError, torch.OutOfMemoryError, BrokenProcessPool, DistNetworkError, DistStoreError
+)  # fmt: skip
+"""What may not happen again: a full disk, a lost mount or connection, a crowded card, a process that was killed."""
 
 WRONG_PATHS: Final = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError)
 """The trainable's own mistake, but where the replicate's folder is what was lost."""
 
 JOURNAL: Final = Path(journal_folder.__file__).parent
 
-OUT_OF_MEMORY: Final = ("can't allocate memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
-"""How torch says so in a RuntimeError."""
+SAID_OF_MACHINES: Final = re.compile(
+    r"can't allocate memory|Cannot allocate memory|error: out of memory|_STATUS_ALLOC_FAILED|_STATUS_NOT_INITIALIZED"
+    r"|busy or unavailable|uncorrectable ECC|can't start new thread|DataLoader worker \(pid"
+    r"|No space left on device|\(os error \d|PytorchStreamWriter failed|inline_container\.cc\S* \. unexpected pos"
+    r"|database is locked|database or disk is full|disk I/O error"
+)
+"""How torch, safetensors, SQLite and others say the same in errors that have no type for it."""
 
 ADVICE: Final = "weights_only"
 FORBIDDEN: Final = re.compile(r"Unsupported (?:global: GLOBAL|class) (\S+)")
@@ -69,10 +79,30 @@ MARGIN: Final = 4_000
 
 
 def is_outside(error: Exception) -> bool:
-    """Whether the cause is none of the trainable's, so that the same work may end well another time."""
+    """Whether the cause is none of the trainable's, so that the same work may end well another time.
+
+    The cause may be what `error` was raised from, as where a library tells of a lost connection in its own words.
+    """
+    if isinstance(error, InputError):
+        return False
     if isinstance(error, WRONG_PATHS):
-        return any(Path(frame.filename).parent == JOURNAL for frame in traceback.extract_tb(error.__traceback__))
-    return isinstance(error, OUTSIDE_CAUSES) or any(text in text_of(error) for text in OUT_OF_MEMORY)
+        frames = traceback.extract_tb(error.__traceback__)
+        if any(Path(frame.filename).parent == JOURNAL for frame in frames):
+            return True
+    cause: BaseException | None = error
+    while cause is not None:
+        if _is_of_machine(cause):
+            return True
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    return False
+
+
+def _is_of_machine(error: BaseException) -> bool:
+    if isinstance(error, WRONG_PATHS):  # of a full disk `tempfile` says that there is no folder, and names none
+        return error.errno is not None and error.filename is None
+    if isinstance(error, subprocess.CalledProcessError):
+        return error.returncode < 0  # by a signal
+    return isinstance(error, OUTSIDE_CAUSES) or bool(SAID_OF_MACHINES.search(text_of(error)))
 
 
 class UnreadableError(ValueError):
