@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from orchestrator.worker.interrupts import noted_interrupts
 from orchestrator.worker.own_runs import own_runs
+from trainables import rng
 from trainables.analysis import Analysis
 from trainables.config import fields_of
 from trainables.errors import InputError, shown
@@ -90,7 +91,11 @@ class Trainable:
         return tuple(getattr(config, "evaluations", (Evaluation(),)))
 
     def evaluate(self, config: Any, checkpoint: Path, evaluation: Any, trial: Trial) -> None:
-        """Tests a checkpoint in one way; what it reports is the result."""
+        """Tests a checkpoint in one way; what it reports is the result.
+
+        It draws the same whatever this process has drawn before: another session may have trained.
+        """
+        rng.seed_everything(rng.derive(getattr(config, "seed", 0), "evaluate", evaluation.name))
         with _exit_is_an_error(), own_runs():
             self.module.evaluate(config, checkpoint, evaluation, trial)
 

@@ -3,11 +3,13 @@
 import math
 import os
 import platform
+import random
 import signal
 import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -75,6 +77,24 @@ def test_an_interrupt_is_one_whatever_the_trainable_makes_of_it(work, monkeypatc
     folder = ReplicateFolder(work.folder, {})
     assert folder.state()["state"] == "complete"
     assert 99.0 not in [record["metrics"].get("total") for record in folder.records() if record["kind"] == "metrics"]
+
+
+def test_an_evaluation_draws_the_same_whether_its_process_has_trained_or_not(work, monkeypatch):
+    found = []
+
+    def evaluate(config, checkpoint, evaluation, trial):
+        found.append((random.random(), np.random.rand(), torch.rand(1).item()))
+        if len(found) == 1:
+            signal.raise_signal(signal.SIGINT)  # so that another session tests
+        trial.report({"error": 0.5}, step=1)
+
+    monkeypatch.setattr(work.loaded().module, "evaluate", evaluate)
+    with pytest.raises(KeyboardInterrupt):
+        execute.execute(work, lambda record: None)
+    torch.manual_seed(17)
+    random.seed(17)
+    execute.execute(work, lambda record: None)
+    assert len(found) == 2 and found[0] == found[1]
 
 
 def test_a_checkpoint_that_nothing_could_choose_is_no_result(work, monkeypatch, tmp_path):
