@@ -25,6 +25,7 @@ from rich.console import Console
 
 from orchestrator.checks.resumption import TIMED
 from orchestrator.environment.settings import SETTINGS_FILE, Settings
+from orchestrator.machine.durable_files import write_durably
 from orchestrator.report.bundle.read import read_bundle
 from orchestrator.report.bundle.records import read_provenance, read_question, read_search, read_study
 from orchestrator.report.bundle.verify import check_names
@@ -89,7 +90,7 @@ class Retrained:
     Attributes:
         result: "same": every digit of all metrics but times; on another processor, or by other packages or code, every
             digit of the objectives. "within": there, each objective is inside what the seeds of its condition predict.
-            "differs": neither.
+            "differs": neither, or it failed there on the same processor, by the same packages and code.
         metric: the first with other digits, or the objective that is farthest from what was predicted.
         low, high: the 95 % prediction interval, where one is needed.
         why: why digits need not be equal, or why nothing was compared.
@@ -122,7 +123,7 @@ def plan_rerun(bundle: Path, sweep: Sweep, num: int, settings: Settings) -> Reru
     folder = settings.runs / "reruns" / hashlib.sha256(bundle.read_bytes()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "draw").exists():
-        (folder / "draw").write_text(f"{secrets.randbits(63)}\n")
+        write_durably(folder / "draw", f"{secrets.randbits(63)}\n".encode())
     lacking = _lacking(sweep, study)
     if sweep.search:
         from orchestrator.scheduler.search_store import drawn_values  # loads Optuna
@@ -236,9 +237,8 @@ def compare(rerun: Rerun, found: Sequence[Replicate | None]) -> list[Retrained]:
 
 def _compared(rerun: Rerun, written: Replicate, again: Replicate | None) -> Retrained:
     of_it = partial(Retrained, written.condition, written.seed)
-    if again is None or again.state != "complete":
-        ending = f"it {again.state}: {again.error}" if again else "it could not be trained"
-        return of_it("not compared", why=f"trained again, {ending}")
+    if again is None:
+        return of_it("not compared", why="trained again, it could not be trained")
     if again.data_fingerprint != written.data_fingerprint:
         return of_it("not compared", why=f"the data here are others ({again.data_fingerprint})")
     reasons = [
@@ -253,6 +253,9 @@ def _compared(rerun: Rerun, written: Replicate, again: Replicate | None) -> Retr
     if rerun.packages and ours not in map(_numerical, rerun.packages):
         reasons.append(f"other packages (here {', '.join(ours)})")
     why = "; ".join(reasons)
+    if again.state != "complete":
+        is_own = again.state == "failed" and not again.is_lost and not why  # what once had values fails by its own code
+        return of_it("differs" if is_own else "not compared", why=f"trained again, it {again.state}: {again.error}")
     if again.key != written.key:
         return of_it("not compared" if why else "differs", why=why or "its settings are not those of the sweep")
     pairs = {name: (value, again.metrics[name]) for name, value in written.metrics.items() if name in again.metrics}
@@ -291,10 +294,15 @@ def sentences(rerun: Rerun, rows: Sequence[Retrained]) -> list[str]:
     said = [f"Trained again: {len(rows):,} of {num_all:,} complete replicates, drawn by chance."]
     if num_same:
         said.append(f"{num_same:,} gave the same digits.")
-    if num_same and not counts["differs"]:
+    if num_same == len(rows) > 0:
         most = most_wrong(num_all, num_same)
         said.append(
             f"With a confidence of 90 % at most {most:,} of the {num_all:,} are wrong." if most else "None is wrong."
+        )
+    elif rows and not counts["differs"]:  # which did not is no chance: a wrong value of what diverges is never compared
+        said.append(
+            f"How many of the {num_all:,} are wrong at most is not known: {len(rows) - num_same:,} of those trained "
+            "again did not give the same digits."
         )
     if counts["within"]:
         said.append(

@@ -15,7 +15,7 @@ from orchestrator.environment.settings import read_settings
 from orchestrator.report.answer_tables import tables
 from orchestrator.report.answers import answer
 from orchestrator.report.bundle.write import write_bundle
-from orchestrator.rerun import compare, plan_rerun
+from orchestrator.rerun import compare, plan_rerun, sentences
 from orchestrator.results.provenance import provenance_in
 from orchestrator.results.reference import recorded_question
 from orchestrator.statistics.discovery_sampling import most_wrong
@@ -124,6 +124,21 @@ def test_the_most_that_can_be_wrong_is_the_last_that_the_draw_would_have_missed(
     most = most_wrong(num_all, num_drawn)
     assert hypergeom(num_all, most, num_drawn).pmf(0) > 0.1 >= hypergeom(num_all, most + 1, num_drawn).pmf(0)
     assert num_all != 1000 or most < 100  # 22 exclude that a tenth is wrong
+
+
+def test_what_fails_when_it_is_trained_again_differs_and_what_is_not_compared_bounds_nothing(sweep, truth):
+    plan = plan_rerun(bundle(truth, sweep), sweep, 20, read_settings())
+    again = [next(one for one in truth.replicates if one == written) for written in plan.drawn]
+    assert any("None is wrong." in line for line in sentences(plan, compare(plan, again)))
+    failed = replace(again[3], state="failed", error="DivergedError: The loss is nan.")
+    rows = compare(plan, [*again[:3], failed, *again[4:]])
+    assert (rows[3].result, rows[3].why) == ("differs", f"trained again, it failed: {failed.error}")
+    for other in (replace(failed, is_lost=True), replace(failed, device="Another CPU"), None):
+        rows = compare(plan, [*again[:3], other, *again[4:]])
+        assert rows[3].result == "not compared"
+        said = " ".join(sentences(plan, rows))
+        assert "confidence" not in said and "None is wrong" not in said
+        assert "How many of the 20 are wrong at most is not known: 1 of those" in said
 
 
 def call(*arguments):
