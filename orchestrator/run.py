@@ -96,7 +96,7 @@ def run(
     if complete := finished_replicates(factory, accept_code and not again):
         return Outcome(complete)
     refuse_silent()  # takes seconds; the fingerprint of a corpus, behind it, may take minutes
-    _refuse(before_ray(sweep, settings, factory), console)
+    _refuse(before_ray(sweep, settings, factory, again), console)
     refuse_unusable()  # of an address without a cluster `ray.init` would end the process itself
     if not console.quiet:
         err.print("Looking at what is recorded, and starting Ray ...")  # the first line; the next may be 20 s away
@@ -172,15 +172,17 @@ def run_here(
                     time.sleep(POLL_S)
                     continue
                 send, lost = partial(_send, scheduler, scheduler.tasks[work.key]), ""
-                if template and scheduler.tasks[work.key].condition is None:
-                    lost = template.run(work, send, {})
-                else:  # no fork, because a debugger, a profiler and the terminal have to reach it
-                    try:
+                try:
+                    if template and scheduler.tasks[work.key].condition is None:
+                        lost = template.run(work, send, {})
+                    else:  # no fork, because a debugger, a profiler and the terminal have to reach it
                         execute(work, send)
-                    except OSError as error:  # it could not take its folder, in which it would have said so
-                        lost = f"its folder could not be taken ({redacted_text(str(error))})"
-                    except _Pruned:
-                        pass
+                except OSError as error:  # it could not take its folder, in which it would have said so
+                    lost = f"its folder could not be taken ({redacted_text(str(error))})"
+                except _Pruned:
+                    pass
+                except _DriverFault as fault:
+                    raise fault.args[0] from None
                 scheduler.ended(work.key, lost)
         return driver.outcome(scheduler)
 
@@ -189,8 +191,15 @@ class _Pruned(BaseException):
     """Takes a replicate that its search has stopped out of its training in this process."""
 
 
+class _DriverFault(BaseException):
+    """Takes a fault of the driver through a replicate in this process, which would record it as its own."""
+
+
 def _send(scheduler: "Scheduler", task: "Task", record: "Record") -> None:
-    scheduler.reported(task.work.key, record)
+    try:
+        scheduler.reported(task.work.key, record)
+    except Exception as error:
+        raise _DriverFault(error) from error
     if task.pruned_because:
         raise _Pruned
 

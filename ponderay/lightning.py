@@ -9,6 +9,7 @@ import lightning
 import numpy as np
 import torch
 from lightning.pytorch.callbacks import Checkpoint
+from torch.utils._pytree import tree_leaves
 
 from trainables.trial import Trial
 
@@ -18,8 +19,9 @@ KEY = "ponderay.random"
 class ReportToTrial(Checkpoint):  # Lightning calls these last, so that what a module logs at an epoch's end is there
     """Reports what an epoch logged and a checkpoint at the end of it; what is resumed has the same digits.
 
-    Two things Lightning cannot resume to the digit, and they are refused: `max_steps`, behind which a restart counts as
-    the middle of an epoch, and `ReduceLROnPlateau`, whose step no checkpoint of its epoch has.
+    Three things Lightning cannot resume to the digit, and they are refused: `max_steps`, behind which a restart counts
+    as the middle of an epoch; `ReduceLROnPlateau`, whose step no checkpoint of its epoch has; and loaders with
+    `persistent_workers`, which draw a seed at their first epoch alone, and after a restart once more.
 
     Lightning keeps a value until its name is logged again; one of an earlier epoch, and of other weights, is left out.
     Lightning keeps no state of random generators, so that a resumed training would see other batches and other dropout.
@@ -50,6 +52,13 @@ class ReportToTrial(Checkpoint):  # Lightning calls these last, so that what a m
             raise ValueError(
                 "Lightning steps `ReduceLROnPlateau` behind an epoch's checkpoint: it cannot be resumed to the digit. "
                 "Use another schedule, or set the rate in `on_train_epoch_end`."
+            )
+
+        given = (trainer.train_dataloader, trainer.val_dataloaders)
+        if any(getattr(loader, "persistent_workers", False) for loader in tree_leaves(given)):
+            raise ValueError(
+                "A loader with `persistent_workers=True` cannot be resumed to the digit; leave that out of the loaders "
+                "that `fit` is given."
             )
 
     def on_train_epoch_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
@@ -90,5 +99,5 @@ class ReportToTrial(Checkpoint):  # Lightning calls these last, so that what a m
         states["numpy"]["state"]["key"] = states["numpy"]["state"]["key"].numpy().astype(np.uint32)
         np.random.set_state(states["numpy"])
         torch.set_rng_state(states["torch"])
-        if states["cuda"] and torch.cuda.is_available():
+        if len(states["cuda"]) == torch.cuda.device_count():
             torch.cuda.set_rng_state_all(states["cuda"])

@@ -19,6 +19,9 @@ class ReportToTrial(transformers.TrainerCallback):
     over both sides of a checkpoint is left out, so let `logging_steps` divide `save_steps` too. Times are left out:
     what ends in `runtime`, `_per_second` or `_flos`.
 
+    Where the dataset or its collator draws at random, let checkpoints be at the ends of epochs: in the middle of one
+    the Trainer's loader is a batch ahead of the random generators that are saved.
+
     The folder has optimiser, schedule and random generators, so that what is resumed has the same digits. Seed before
     the model is built, for the Trainer seeds after it:
 
@@ -37,7 +40,19 @@ class ReportToTrial(transformers.TrainerCallback):
         self._trial, self._metrics, self._step = trial, metrics or {}, 0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
-        """Where training goes on, what was logged before is reported already."""
+        """Where training goes on, what was logged before is reported already.
+
+        Raises:
+            ValueError: of settings with which what is resumed would not have the same digits.
+        """
+        for name in ("save_only_model", "load_best_model_at_end", "ignore_data_skip"):
+            if getattr(args, name):
+                raise ValueError(f"What is trained with `{name}=True` cannot be resumed to the digit; leave it out.")
+        if "EarlyStoppingCallback" in state.stateful_callbacks and not args.restore_callback_states_from_checkpoint:
+            raise ValueError(
+                "`EarlyStoppingCallback` forgets its patience where training is resumed; give TrainingArguments "
+                "`restore_callback_states_from_checkpoint=True`."
+            )
         self._step = state.global_step
 
     def on_save(self, args: Any, state: Any, control: Any, **rest: Any) -> None:

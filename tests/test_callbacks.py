@@ -51,9 +51,11 @@ def test_lightning_gives_a_value_to_the_epoch_that_logged_it_and_to_no_later_one
             schedule = {"scheduler": torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer), "monitor": "train_loss"}
             return {"optimizer": optimizer, "lr_scheduler": schedule}
 
-    def trained(checkpoint: Path | None = None, on_plateau: bool = False, **more: Any) -> Reports:
+    def trained(checkpoint: Path | None = None, on_plateau: bool = False, workers: int = 0, **more: Any) -> Reports:
         lightning.seed_everything(1, verbose=False)
-        data = torch.utils.data.DataLoader(list(zip(*line(), strict=True)), batch_size=16)
+        data = torch.utils.data.DataLoader(
+            list(zip(*line(), strict=True)), batch_size=16, num_workers=workers, persistent_workers=workers > 0
+        )
         callbacks = [ReportToTrial(reports := Reports())]
         every = {"max_epochs": 4, "check_val_every_n_epoch": 2, "default_root_dir": tmp_path} | more
         trainer = lightning.Trainer(accelerator="cpu", callbacks=callbacks, **every, **QUIET)
@@ -64,7 +66,8 @@ def test_lightning_gives_a_value_to_the_epoch_that_logged_it_and_to_no_later_one
     whole = trained()
     assert [sorted(whole[step]) for step in (1, 2, 3, 4)] == 2 * [["train_loss"], ["train_loss", "valid_loss"]]
     assert trained(Path("two.ckpt")) == {step: whole[step] for step in (3, 4)}
-    for refused in ({"max_steps": 8}, {"on_plateau": True}):
+    lasting = {"workers": 1, "num_sanity_val_steps": 0}
+    for refused in ({"max_steps": 8}, {"on_plateau": True}, lasting):
         with pytest.raises(ValueError, match="cannot be resumed to the digit"):
             trained(**refused)
 
@@ -84,7 +87,9 @@ def test_hugging_face_gives_a_checkpoint_its_own_evaluation_and_no_older_one(tmp
 
     data = [{"x": x, "labels": y} for x, y in zip(*line(), strict=True)]
 
-    def trained(logging_steps: int, resumed: str = "") -> tuple[Reports, list[dict[str, float]]]:
+    def trained(
+        logging_steps: int, resumed: str = "", patience: int | None = None, **more: Any
+    ) -> tuple[Reports, list[dict[str, float]]]:
         transformers.set_seed(1)
         steps = {"max_steps": 12, "save_steps": 4, "eval_steps": 3, "eval_strategy": "steps"}
         arguments = transformers.TrainingArguments(
@@ -94,9 +99,10 @@ def test_hugging_face_gives_a_checkpoint_its_own_evaluation_and_no_older_one(tmp
             use_cpu=True,
             disable_tqdm=True,
             logging_steps=logging_steps,
-            **steps,
+            **steps | more,
         )
-        callbacks = [ReportToTrial(reports := Reports())]
+        callbacks: list[Any] = [ReportToTrial(reports := Reports())]
+        callbacks += [transformers.EarlyStoppingCallback(patience)] if patience else []
         trainer = transformers.Trainer(Model(), arguments, train_dataset=data, eval_dataset=data, callbacks=callbacks)
         trainer.train(resume_from_checkpoint=resumed or None)
         return reports, trainer.state.log_history
@@ -110,3 +116,11 @@ def test_hugging_face_gives_a_checkpoint_its_own_evaluation_and_no_older_one(tmp
     whole, _ = trained(3)
     assert ["loss" in report for report in whole.values()] == [True, False, True]
     assert trained(3, str(tmp_path / "checkpoint-4"))[0] == {step: whole[step] for step in (8, 12)}
+    best = {"load_best_model_at_end": True, "eval_steps": 2}
+    for refused in ({"save_only_model": True}, {"ignore_data_skip": True}, best):
+        with pytest.raises(ValueError, match=f"`{next(iter(refused))}=True` cannot be resumed to the digit"):
+            trained(2, **refused)
+    by_loss = {"metric_for_best_model": "eval_loss"}
+    with pytest.raises(ValueError, match="`EarlyStoppingCallback` forgets its patience"):
+        trained(2, patience=9, **by_loss)
+    trained(2, patience=9, restore_callback_states_from_checkpoint=True, **by_loss)

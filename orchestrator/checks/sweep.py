@@ -48,21 +48,26 @@ OTHER_RUNS: Final = "Make it writable, with room, or set PONDERAY_RUNS, or `runs
 REPAIR: Final = "`ponderay repair` moves it away, and says how the results come back from the journals."
 
 
-def before_ray(sweep: Sweep, settings: Settings, factory: TaskFactory | None = None) -> list[Check]:
+def before_ray(
+    sweep: Sweep, settings: Settings, factory: TaskFactory | None = None, again: bool = False
+) -> list[Check]:
     """Everything that can be looked at before Ray starts.
 
     Args:
         factory: keeps the fingerprints for whoever asks it later.
+        again: whether results on other data will make room.
 
     Raises:
         InputError: as `read_fingerprints`.
     """
     factory = factory or TaskFactory(sweep, settings, num_gpus=0)
-    checks = look(sweep, settings, read_fingerprints(factory))
+    checks = look(sweep, settings, read_fingerprints(factory), again)
     return [*checks, *check_floors(factory), *before_run(settings)]
 
 
-def look(sweep: Sweep, settings: Settings, fingerprints: Mapping[str, str] | InputError) -> list[Check]:
+def look(
+    sweep: Sweep, settings: Settings, fingerprints: Mapping[str, str] | InputError, again: bool = False
+) -> list[Check]:
     """The checks of `before_ray`, given the fingerprint of each condition's data or why there is none."""
     tracking, study = check_tracking(settings), None
     if tracking.state != "failed":
@@ -71,7 +76,7 @@ def look(sweep: Sweep, settings: Settings, fingerprints: Mapping[str, str] | Inp
     return [
         check_storage(settings),
         tracking,
-        check_fingerprints(sweep, fingerprints, study),
+        check_fingerprints(sweep, fingerprints, None if again else study),
         check_disk(settings, sweep, study),
         check_seeds(sweep),
         check_gpu(sweep),
@@ -197,7 +202,8 @@ def check_fingerprints(sweep: Sweep, fingerprints: Mapping[str, str] | InputErro
             )
         if not sweep.search and others:
             found = f"{condition!r} has run on data with fingerprint {others[0]}, but now it is {fingerprint}"
-            return Check("data", "failed", found, "Restore the earlier data, or set PONDERAY_RUNS to another folder.")
+            remedy = "Restore the earlier data, set PONDERAY_RUNS to another folder, or let `run --again` train anew."
+            return Check("data", "failed", found, remedy)
     if unwatched := check_unwatched_data(sweep):
         return unwatched[0]
     distinct = list(filter(None, dict.fromkeys(fingerprints.values())))

@@ -30,6 +30,8 @@ def write_artifacts(folder: Path, contents: Mapping[str, bytes]) -> Iterator[str
                 f"An artifact's name must be that of a file alone, in one line of at most {NAME_BYTES} bytes in UTF-8, "
                 f"but got {shown(name)}."
             )
+    for partial in folder.glob(".*.partial"):  # of a process that was killed while it wrote
+        partial.unlink()
     there = {file.name: file.lstat().st_size for file in folder.glob("*")}
     total = sum((there | {name: len(content) for name, content in contents.items()}).values())
     if total > LIMIT_BYTES:

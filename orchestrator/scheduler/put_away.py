@@ -183,7 +183,8 @@ class _Held:
         keys = {one.key for one in gone} - {one.key for one in left}
         for key in keys:
             check_is_no_link(self.folder / key)
-            shutil.rmtree(self.folder / key, ignore_errors=True)
+            if (self.folder / key).exists():
+                shutil.rmtree(self.folder / key)
         if self.shared:
             for file in self.shared.sizes():
                 if file.partition("/")[0] in keys or file in (COPY, CURVE_COPY):  # the next driver puts new copies

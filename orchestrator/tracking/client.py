@@ -210,7 +210,9 @@ class Tracking:
             files: list[Path] = []
             if artifacts and artifacts.is_dir() and not artifacts.is_symlink():
                 # Without links: MLflow would store what they lead to, such as a key of this user's.
-                files = [file for file in sorted(artifacts.iterdir()) if not file.is_symlink()]
+                # Nor what a kill left half written.
+                every = sorted(file for file in artifacts.iterdir() if not file.name.endswith(".partial"))
+                files = [file for file in every if not file.is_symlink()]
             if traceback:
                 self._client.log_text(run_id, plain(traceback), "traceback.txt")
             for file in files:

@@ -150,6 +150,18 @@ def test_a_search_goes_on_past_a_condition_without_its_constraints_metric(workpl
     assert sorted(states(tested).values()) == [["complete"] * 2] * 2
 
 
+def test_a_fault_of_the_driver_is_none_of_the_replicate_that_it_strikes(workplace, monkeypatch):
+    def broken(scheduler, key, record):
+        if record["kind"] == "metrics":
+            raise ZeroDivisionError("of the driver")
+
+    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError, match="of the driver"):
+        patch.setattr("orchestrator.scheduler.scheduler.Scheduler.reported", broken)
+        run(sweep_of(TRAINED, struck("of the driver", "train")))
+    outcome = run(sweep_of(TRAINED, struck("of the driver", "train")))
+    assert states(outcome) == COMPLETE and {one.error for one in outcome.replicates} == {""}
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_still_stops_the_driver(workplace, monkeypatch, number):
     """Which a KeyboardInterrupt that the trainable itself raises does not."""

@@ -101,23 +101,6 @@ def test_a_filter_hides_neither_the_reference_nor_what_is_named(study, records, 
     assert sorted(found) == [tuple(f"{name}@{one}" for name in pair) for pair in expected for one in by]
 
 
-def test_a_filter_by_a_setting_compares_within_it(workplace, monkeypatch, records):
-    """The effect of a setting is none of a condition: `pareto` and `report` have the same reference."""
-    settings = {
-        "surprisal,batch_size=2": {"training.batch_size": "2"},
-        "random,batch_size=2": {"training.batch_size": "2"},
-    }
-    names = ("surprisal", "random", *settings)
-    rows = [replicate(name, seed, metrics={"per": seed / 10}) for name in names for seed in (1, 2, 3)]
-    configs = {name: {"training.batch_size": "2" if name in settings else "8"} for name in names}
-    study = Study("asr.demo", tuple(rows), configs=configs, settings=settings)
-    monkeypatch.setattr("orchestrator.tracking.load.load_study", lambda *_: study)
-    within = [("surprisal,batch_size=2", "random,batch_size=2")]
-    assert pairs(records(where=["batch_size=2"], metric=["per"])) == within
-    assert pairs(records("surprisal,batch_size=2", where=["batch_size=2"], metric=["per"])) == within
-    assert pairs(records(where=["batch_size=8"], metric=["per"])) == [("surprisal", "random")]
-
-
 def test_hiding_conditions_makes_nothing_certain(workplace, monkeypatch, records):
     """Values that repeat in c and d say that a and b, which do not vary, may differ by chance."""
     values = {"surprisal": (0.98,) * 3, "random": (0.99,) * 3, "c": (0.97, 0.98, 0.98), "d": (0.97, 0.97, 0.99)}

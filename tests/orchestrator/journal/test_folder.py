@@ -161,6 +161,7 @@ def test_artifacts_are_bounded_and_one_that_is_replaced_counts_once(kept, monkey
     monkeypatch.setattr("orchestrator.journal.artifacts.LIMIT_BYTES", 100)
     folder = kept.writer()
     folder.keep_artifacts({"a": b"x" * 60})
+    (folder.artifacts / ".a.partial").write_bytes(b"y" * 50)  # of a process that was killed
     folder.keep_artifacts({"a": b"y" * 90})
     with pytest.raises(ValueError, match="but these take"):
         folder.keep_artifacts({"b": b"z" * 11})

@@ -4,6 +4,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from orchestrator.checks.sweep import before_ray
 from orchestrator.cli.main import app
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
@@ -15,6 +16,7 @@ from orchestrator.scheduler.put_away import archive, restore
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.load import load_study
 from tests.door import PLAIN, ponderay, write
+from tests.integration import tiny as tiny_trainable
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_without_ray import starts
 from trainables.errors import InputError
@@ -71,6 +73,18 @@ def test_accepted_results_of_other_code_are_not_done_where_they_are_to_be_made_a
         with pytest.raises(RefusedError, match="here"):
             run(sweep, read_settings(), Console(quiet=True), accept_code=True, again=again)
     assert asked == [True, False]
+
+
+def test_results_on_other_data_are_moved_where_they_are_to_be_made_again(workplace, monkeypatch):
+    sweep, settings = tiny({"a": {}}, seeds=(1,), prerequisites=()), read_settings()
+    monkeypatch.setattr(tiny_trainable, "fingerprint", lambda config: "old")
+    run_quietly(tiny({"a": {}}, seeds=(1,)))
+    monkeypatch.setattr(tiny_trainable, "fingerprint", lambda config: "new")
+    (check,) = [one for one in before_ray(sweep, settings) if one.name == "data"]
+    assert check.state == "failed" and "run --again" in check.remedy
+    (check,) = [one for one in before_ray(sweep, settings, again=True) if one.name == "data"]
+    assert check.state == "ok"
+    assert make_room(TaskFactory(tiny({"a": {}}, seeds=(1,)), settings, num_gpus=0), accept_code=False)[1] == 1
 
 
 @pytest.mark.slow
