@@ -1,6 +1,10 @@
-"""Whether a replicate gives the same digits again, behind another one, and killed and resumed: by its first reports."""
+"""Whether a replicate gives the same digits again, behind another one, and killed and resumed: by its first reports.
+
+What they kept is tested too, so that a mistake in `evaluate` shows before the training, and not behind it.
+"""
 
 import contextlib
+import json
 import math
 import multiprocessing
 import os
@@ -25,6 +29,8 @@ from trainables.errors import InputError
 TIMED: Final = re.compile(r"(_s|_ms|_mb|_per_s|_per_second|real_time_factor)(@.*)?$")
 """Metrics that no run repeats."""
 
+TESTED: Final = "tested.json"
+
 Numbers = Mapping[tuple[int, str], float]
 """Values by step and metric; those of evaluations have the step they were made at."""
 
@@ -39,6 +45,9 @@ class Trials:
         before: the label of that other replicate.
         resumed: one that was killed after `killed_at` and went on.
         has_checkpoint: whether there was one to go on from.
+        tested, tested_again: results of `evaluate` on the last checkpoint, in the process that had trained it and in
+            another one; nothing where training was over, whose numbers have them, or where nothing is evaluated.
+        test_fault: why there are none of one of them.
     """
 
     whole: Numbers
@@ -48,6 +57,9 @@ class Trials:
     resumed: Numbers
     killed_at: int
     has_checkpoint: bool
+    tested: Numbers
+    tested_again: Numbers
+    test_fault: str
 
 
 @dataclass(frozen=True)
@@ -81,7 +93,10 @@ def try_out(
     whole, again, behind, cut = (in_folder(work, settings.runs / name) for name in ("whole", "again", "behind", "cut"))
     for uninterrupted in (whole, again):
         tell(f"Running {work.label} to report {num_reports}")
-        _run(uninterrupted, num_reports, None)
+        _run(uninterrupted, num_reports, None, is_tested=uninterrupted is whole)
+    if (whole.folder / TESTED).exists():
+        tell("Testing what it has kept")
+        _in_process(_test, again)
     reported = [record["step"] for record in _folder(whole).records() if record["kind"] == "metrics"]
     if not reported:
         raise InputError(f"{work.label} ended without a report; `train` must call `trial.report`.")
@@ -97,7 +112,19 @@ def try_out(
         for following in (before, behind):
             run_forked(template, following, num_reports)
     numbers, of_again, of_behind = numbers_of(whole), numbers_of(again), numbers_of(behind)
-    return Trials(numbers, of_again, of_behind, before.label, numbers_of(cut), killed_at, has_checkpoint)
+    (tested, fault), (tested_again, other_fault) = _tested(whole), _tested(again)
+    return Trials(
+        whole=numbers,
+        again=of_again,
+        behind=of_behind,
+        before=before.label,
+        resumed=numbers_of(cut),
+        killed_at=killed_at,
+        has_checkpoint=has_checkpoint,
+        tested=tested,
+        tested_again=tested_again,
+        test_fault=fault or other_fault,
+    )
 
 
 def _another(factory: TaskFactory, condition: Condition, needed: Mapping[str, Task]) -> Task:
@@ -154,24 +181,42 @@ def numbers_of(work: Work) -> Numbers:
     return {(record["step"], name): value for record in records for name, value in record["metrics"].items()}
 
 
-def _run(work: Work, num_reports: int | None, kill_after: int | None) -> None:
-    """Runs a replicate in a process of its own: until so many reports, or killed after a step, or to the end.
+def _tested(work: Work) -> tuple[Numbers, str]:
+    """The results of `_test`, and why there are none."""
+    file = work.folder / TESTED
+    if not file.exists():
+        return {}, ""
+    found = json.loads(file.read_text())
+    return {(step, name): value for step, name, value in found["numbers"]}, found["fault"]
 
-    Raises:
-        InputError: if it fails.
-    """
-    process = multiprocessing.get_context("spawn").Process(target=_work, args=(work, num_reports, kill_after))
+
+def _in_process(target: Callable[..., None], *arguments: object) -> int | None:
+    """Calls `target` in a process of its own, and returns the exit code."""
+    process = multiprocessing.get_context("spawn").Process(target=target, args=arguments)
     process.start()
     try:
         process.join()
     finally:
         process.kill()
+    return process.exitcode
+
+
+def _run(work: Work, num_reports: int | None, kill_after: int | None, is_tested: bool = False) -> None:
+    """Runs a replicate in a process of its own: until so many reports, or killed after a step, or to the end.
+
+    Args:
+        is_tested: whether the process then tests what it has kept.
+
+    Raises:
+        InputError: if it fails.
+    """
+    code = _in_process(_work, work, num_reports, kill_after, is_tested)
     reasons = [record["said"] for record in _folder(work).records() if record["kind"] == "set_aside"]
     if reasons:
         raise InputError(f"{work.label} cannot go on from what it reported: {reasons[0]}")
     refuse_failed(work)
-    if process.exitcode not in (0, -signal.SIGKILL if kill_after is not None else 0):
-        raise InputError(f"{work.label} ended with exit code {process.exitcode}, without a word of why.")
+    if code not in (0, -signal.SIGKILL if kill_after is not None else 0):
+        raise InputError(f"{work.label} ended with exit code {code}, without a word of why.")
 
 
 def refuse_failed(work: Work) -> None:
@@ -181,7 +226,7 @@ def refuse_failed(work: Work) -> None:
         raise InputError(f"{work.label} fails: {final['error']}")
 
 
-def _work(work: Work, num_reports: int | None, kill_after: int | None) -> None:
+def _work(work: Work, num_reports: int | None, kill_after: int | None, is_tested: bool) -> None:
     from orchestrator.worker.execute import execute
 
     num_seen = 0
@@ -199,7 +244,30 @@ def _work(work: Work, num_reports: int | None, kill_after: int | None) -> None:
     try:
         execute(work.model_copy(update={"attempt": f"{work.attempt} {os.getpid()}"}), send)  # a session of its own
     except _EnoughError:
-        return
+        if is_tested:
+            _test(work)
+
+
+def _test(work: Work) -> None:
+    """Tests the best checkpoint so far in every way that is wanted, and leaves the results in the work's folder."""
+    from orchestrator.worker.execute import result_of
+    from orchestrator.worker.failure import in_one_line
+
+    trainable, config = work.loaded(), work.typed_config()
+    folder = ReplicateFolder(work.folder, trainable.selection(config))
+    numbers: list[tuple[int, str, float]] = []
+    fault = ""
+    for evaluation in trainable.evaluations(config) if folder.whole() else ():
+        try:
+            step, metrics, _ = result_of(work, folder, evaluation, lambda record: None, is_writer=True)
+        except ArithmeticError:  # of a model that has hardly begun a metric may be infinite
+            continue
+        except Exception as error:
+            fault = f"{evaluation.name!r} fails: {in_one_line(error)}"
+            break
+        numbers += [(step, name, value) for name, value in metrics.items()]
+    if numbers or fault:
+        (work.folder / TESTED).write_text(json.dumps({"fault": fault, "numbers": numbers}))
 
 
 def _is_last(work: Work, step: int) -> bool:

@@ -26,9 +26,10 @@ def check(
 ) -> None:
     """Say what cannot work in a sweep and its trainable, then try one replicate: again, behind another, and resumed.
 
-    It runs the first reports four times in processes of their own and a temporary folder; nothing is recorded.
-    All metrics but times must be equal in all digits. Exit code 1 says that they are not. Of a prerequisite that it
-    trains it says how far it is below its floor, as a linear prediction, where it has one.
+    It runs the first reports four times in processes of their own and a temporary folder, and tests what they kept
+    twice; nothing is recorded. All metrics but times must be equal in all digits. Exit code 1 says that they are not,
+    or that `evaluate` fails. Of a prerequisite that it trains it says how far it is below its floor, as a linear
+    prediction, where it has one.
     """
     from orchestrator.checks.resumption import try_out
     from orchestrator.checks.sweep import check_secrets, check_unwatched_data
@@ -82,7 +83,18 @@ def _print_answers(trials: "Trials") -> bool:
         out.print("There was no checkpoint to go on from: a replicate that is cut off begins again.")
     remedy = "A checkpoint must hold all that the next step needs: optimiser, random generators, order of the data."
     label = f"resumed (killed after step {trials.killed_at})"
-    return _print_comparison(label, remedy, trials.whole, trials.resumed) and is_independent
+    is_resumed = _print_comparison(label, remedy, trials.whole, trials.resumed)
+    return _print_test(trials) and is_resumed and is_independent
+
+
+def _print_test(trials: "Trials") -> bool:
+    """Prints what came of testing a model that is not trained yet; whether that is good."""
+    if trials.test_fault:
+        say(f"evaluation {trials.test_fault} (after the first reports; if it needs a longer training, give --reports)")
+        return False
+    remedy = "`evaluate` must set what it needs by itself, such as the default dtype: its process may not have trained."
+    label = "evaluated (where it was trained, and in another process)"
+    return not trials.tested or _print_comparison(label, remedy, trials.tested, trials.tested_again)
 
 
 def _print_comparison(label: str, remedy: str, expected: "Numbers", numbers: "Numbers") -> bool:

@@ -143,7 +143,7 @@ def _run(
             under_test = evaluation_id(evaluation)
             # One that is done is made again where it lacks an objective that the sweep has by now.
             if under_test not in done or work.lacking(summary.metrics, evaluation.name):
-                step, metrics, artifacts = _evaluate(work, folder, evaluation, send, is_writer)
+                step, metrics, artifacts = result_of(work, folder, evaluation, send, is_writer)
                 if lacking := work.lacking(summary.metrics | metrics, evaluation.name):
                     raise ValueError(lacking)
                 if is_writer:
@@ -289,7 +289,7 @@ def _fault_of_training(work: Work, folder: ReplicateFolder, has_tests: bool) -> 
     return ValueError(lacking) if lacking else None
 
 
-def _evaluate(
+def result_of(
     work: Work, folder: ReplicateFolder, evaluation: Any, send: Send, is_writer: bool
 ) -> tuple[int, dict[str, float], dict[str, bytes]]:
     """Tests the checkpoint that was best under `evaluation`; an evaluation added later tries every kept checkpoint.

@@ -59,6 +59,18 @@ KEEPS = PLAIN.replace(
 )
 FORGETS_AND_KEEPS = KEEPS.replace("rng.setstate(", "tuple(")
 
+TESTED = PLAIN.replace("    rng, loss", "    globals()['scale'] = 3.0\n    rng, loss").replace(
+    "toy = ponderay",
+    """scale = 1.0
+
+
+def evaluate(config, checkpoint, evaluation, trial):
+    trial.report({"loss": ERROR, "macs": 1.0}, step=json.loads(checkpoint.read_text())["step"])
+
+
+toy = ponderay""",
+)
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -71,9 +83,14 @@ FORGETS_AND_KEEPS = KEEPS.replace("rng.setstate(", "tuple(")
                 "resumed (killed after step 2) differs in 2 of 8 numbers, first loss at step 3",
             ),
         ),
+        (
+            TESTED.replace("ERROR", "scale * random.random()"),
+            ("evaluated (where it was trained, and in another process) differs in 1 of 3 numbers, first loss@test",),
+        ),
+        (TESTED.replace("ERROR", "no_such"), ("evaluation 'test' fails: NameError: name 'no_such' is not defined",)),
         (NOISY, ("repeated differs in 4 of 8 numbers, first loss at step 1",)),
     ],
-    ids=["forgets its random stream and keeps a file", "noisy"],
+    ids=["forgets its random stream and keeps a file", "needs what training sets", "fails where it is tested", "noisy"],
 )
 def test_a_replicate_is_tried_again_and_behind_another_and_killed_and_resumed(workplace, source, said):
     """One whose digits are the same is checked in the page about models of one's own."""
