@@ -90,7 +90,7 @@ class Retrained:
     Attributes:
         result: "same": every digit of all metrics but times; on another processor, or by other packages or code, every
             digit of the objectives. "within": there, each objective is inside what the seeds of its condition predict.
-            "differs": neither, or it failed there on the same processor, by the same packages and code.
+            "differs": neither.
         metric: the first with other digits, or the objective that is farthest from what was predicted.
         low, high: the 95 % prediction interval, where one is needed.
         why: why digits need not be equal, or why nothing was compared.
@@ -237,8 +237,9 @@ def compare(rerun: Rerun, found: Sequence[Replicate | None]) -> list[Retrained]:
 
 def _compared(rerun: Rerun, written: Replicate, again: Replicate | None) -> Retrained:
     of_it = partial(Retrained, written.condition, written.seed)
-    if again is None:
-        return of_it("not compared", why="trained again, it could not be trained")
+    if again is None or again.state != "complete":
+        ending = f"it {again.state}: {again.error}" if again else "it could not be trained"
+        return of_it("not compared", why=f"trained again, {ending}")
     if again.data_fingerprint != written.data_fingerprint:
         return of_it("not compared", why=f"the data here are others ({again.data_fingerprint})")
     reasons = [
@@ -253,9 +254,6 @@ def _compared(rerun: Rerun, written: Replicate, again: Replicate | None) -> Retr
     if rerun.packages and ours not in map(_numerical, rerun.packages):
         reasons.append(f"other packages (here {', '.join(ours)})")
     why = "; ".join(reasons)
-    if again.state != "complete":
-        is_own = again.state == "failed" and not again.is_lost and not why  # what once had values fails by its own code
-        return of_it("differs" if is_own else "not compared", why=f"trained again, it {again.state}: {again.error}")
     if again.key != written.key:
         return of_it("not compared" if why else "differs", why=why or "its settings are not those of the sweep")
     pairs = {name: (value, again.metrics[name]) for name, value in written.metrics.items() if name in again.metrics}
@@ -299,10 +297,10 @@ def sentences(rerun: Rerun, rows: Sequence[Retrained]) -> list[str]:
         said.append(
             f"With a confidence of 90 % at most {most:,} of the {num_all:,} are wrong." if most else "None is wrong."
         )
-    elif rows and not counts["differs"]:  # which did not is no chance: a wrong value of what diverges is never compared
+    elif rows and not counts["differs"]:  # which do not is no chance: a wrong value of what diverges is never compared
         said.append(
-            f"How many of the {num_all:,} are wrong at most is not known: {len(rows) - num_same:,} of those trained "
-            "again did not give the same digits."
+            f"How many of the {num_all:,} are wrong at most is not known: {len(rows) - num_same:,} of those drawn did "
+            "not give the same digits here."
         )
     if counts["within"]:
         said.append(

@@ -158,7 +158,8 @@ def run_here(
     factory = TaskFactory(sweep, settings, num_gpus=0)
     conditions = check_retry(sweep, settings, retry)
     read_fingerprints(factory)
-    _refuse([*check_places(settings), *check_secrets(sweep), *check_unwatched_data(sweep)], console)
+    unwatched = check_unwatched_data(sweep)
+    _refuse([*check_places(settings), *check_secrets(sweep), *([unwatched] if unwatched else [])], console)
     if again:
         _make_room(factory, accept_code, console, sweep.seeds)
 
@@ -171,37 +172,36 @@ def run_here(
                 if work is None:  # another driver makes a prerequisite, or a store is away
                     time.sleep(POLL_S)
                     continue
-                send, lost = partial(_send, scheduler, scheduler.tasks[work.key]), ""
-                try:
-                    if template and scheduler.tasks[work.key].condition is None:
-                        lost = template.run(work, send, {})
-                    else:  # no fork, because a debugger, a profiler and the terminal have to reach it
-                        execute(work, send)
-                except OSError as error:  # it could not take its folder, in which it would have said so
-                    lost = f"its folder could not be taken ({redacted_text(str(error))})"
-                except _Pruned:
-                    pass
-                except _DriverFault as fault:
-                    raise fault.args[0] from None
+                lost = ""
+                if template and scheduler.tasks[work.key].condition is None:
+                    lost = template.run(work, partial(scheduler.reported, work.key), {})
+                else:  # no fork, because a debugger, a profiler and the terminal have to reach it
+                    faults: list[Exception] = []
+                    try:
+                        execute(work, partial(_send, scheduler, scheduler.tasks[work.key], faults))
+                    except OSError as error:  # it could not take its folder, in which it would have said so
+                        lost = f"its folder could not be taken ({redacted_text(str(error))})"
+                    except _TakenOut:
+                        pass
+                    if faults:
+                        raise faults[0]
                 scheduler.ended(work.key, lost)
         return driver.outcome(scheduler)
 
 
-class _Pruned(BaseException):
-    """Takes a replicate that its search has stopped out of its training in this process."""
+class _TakenOut(BaseException):
+    """Takes a replicate out of its work in this process: its search has stopped it, or the driver has a fault."""
 
 
-class _DriverFault(BaseException):
-    """Takes a fault of the driver through a replicate in this process, which would record it as its own."""
-
-
-def _send(scheduler: "Scheduler", task: "Task", record: "Record") -> None:
+def _send(scheduler: "Scheduler", task: "Task", faults: list[Exception], record: "Record") -> None:
+    """Tells the scheduler; a fault of it is kept in `faults`, for the replicate would record it as its own."""
     try:
         scheduler.reported(task.work.key, record)
     except Exception as error:
-        raise _DriverFault(error) from error
+        faults.append(error)
+        raise _TakenOut from error
     if task.pruned_because:
-        raise _Pruned
+        raise _TakenOut
 
 
 def _refuse(checks: Iterable[Check], console: Console) -> None:

@@ -4,8 +4,8 @@ What is written here is a file for a moment. `ReplicateFolder.keep` in `orchestr
 at all.
 """
 
-import io
 import tempfile
+import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,13 @@ def save(path: Path, state: dict[str, Any]) -> Path:
     Raises:
         OSError: if it cannot be written; given a path, torch would say a RuntimeError of a full disk.
     """
-    written = io.BytesIO()  # an interrupt that closes a file beneath `torch.save` aborts the process
-    torch.save(state, written)
-    path.write_bytes(written.getbuffer())
+    with path.open("wb") as file:
+        try:
+            torch.save(state, file)
+        except BaseException as error:
+            # Its archive still writes to the file when it goes; where that is closed by then, C++ aborts the process.
+            traceback.clear_frames(error.__traceback__)
+            raise
     return path
 
 

@@ -10,6 +10,8 @@ import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from trainables.errors import causes
+
 TORCH_DISTRIBUTED: Final = Path(distributed.__file__).parent
 GLOO: Final = re.compile(r"\[[^\]\s]*/gloo/[^\]\s]*\.cc:\d+\] ")
 """How its errors of transport begin; one about what the user gave begins otherwise, `[enforce fail at ...`."""
@@ -86,10 +88,11 @@ def is_peer_failure(error: Exception) -> bool:
     collectives, of `wait` and of a backward pass). What was raised from such an error is one, too. Whoever watches over
     the processes may have taken the group down by then, which torch.distributed says in a ValueError of its own.
     """
+    return any(isinstance(cause, Exception) and _is_loss(cause) for cause in causes(error))
+
+
+def _is_loss(error: Exception) -> bool:
     if isinstance(error, distributed.DistError | PeerLostError):
-        return True
-    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    if isinstance(before, Exception) and is_peer_failure(before):
         return True
     if error.__traceback__ is None:
         return False

@@ -1,5 +1,7 @@
 """What can go wrong in a way that has a name."""
 
+from collections.abc import Iterator
+
 MOST_SHOWN = 120
 MOST_SAID = 500
 """Characters of an error's text in a message, which shows all of a path."""
@@ -22,6 +24,20 @@ def text_of(error: BaseException) -> str:
         return str(error)
     except BaseException as fault:
         return f"its text cannot be made ({type(fault).__name__})"
+
+
+def causes(error: BaseException, also_context: bool = False) -> Iterator[BaseException]:
+    """The exception and what it was raised from, each once: `raise error from error` is a circle.
+
+    Args:
+        also_context: whether what was handled when it was raised counts too.
+    """
+    seen: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and not any(cause is one for one in seen):
+        yield cause
+        seen.append(cause)
+        cause = cause.__cause__ or (cause.__context__ if also_context else None)
 
 
 def shortened(text: str) -> str:

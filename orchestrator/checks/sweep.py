@@ -19,7 +19,7 @@ from orchestrator.journal import bucket
 from orchestrator.results.study import Study
 from orchestrator.scheduler.floors import of_prerequisites
 from orchestrator.scheduler.pruning import is_pruned
-from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.scheduler.task_factory import TaskFactory, draws_data
 from orchestrator.tracking import damage as tracking_damage
 from orchestrator.tracking import store as tracking_store
 from orchestrator.tracking.load import load_study
@@ -190,12 +190,10 @@ def check_fingerprints(sweep: Sweep, fingerprints: Mapping[str, str] | InputErro
     if isinstance(fingerprints, InputError):
         return Check("data", "failed", str(fingerprints), "Correct the data, or name other data with `--set`.")
     replicates = study.replicates if study else ()
-    paths = sweep.search.space if sweep.search else ()
-    searches_data = any({"data", "spared"} & set(path.split(".")) for path in paths)
     for condition, fingerprint in fingerprints.items():
         recorded = {r.data_fingerprint for r in replicates if r.condition == condition or sweep.search}
         others = sorted(recorded - {"", fingerprint})
-        if sweep.search and others and fingerprint not in recorded and not searches_data:
+        if sweep.search and others and fingerprint not in recorded and not draws_data(sweep):
             found = f"fingerprint {fingerprint}, but the trials so far have {', '.join(others)}"
             return Check(
                 "data", "warning", found, "A new search starts; with the earlier data the old one would continue."
@@ -205,24 +203,24 @@ def check_fingerprints(sweep: Sweep, fingerprints: Mapping[str, str] | InputErro
             remedy = "Restore the earlier data, set PONDERAY_RUNS to another folder, or let `run --again` train anew."
             return Check("data", "failed", found, remedy)
     if unwatched := check_unwatched_data(sweep):
-        return unwatched[0]
+        return unwatched
     distinct = list(filter(None, dict.fromkeys(fingerprints.values())))
     found = f"fingerprint {', '.join(distinct)}{', as before' if replicates else ''}" if distinct else "no fingerprint"
     return Check("data", "ok", found)
 
 
-def check_unwatched_data(sweep: Sweep) -> list[Check]:
-    """The first path of data in the sweep's configs, if the trainable has no fingerprint of them; or none."""
+def check_unwatched_data(sweep: Sweep) -> Check | None:
+    """A warning of a path of data in the sweep's configs, if the trainable has no fingerprint of them."""
     if hasattr(load(sweep.trainable).module, "fingerprint"):
-        return []
+        return None
     configs = [sweep.config(condition, sweep.seeds[0]) for condition in sweep.conditions] or [sweep.base]
     leaves = (leaf for config in configs for leaf in flatten(config).items())
     named = next((path for path, value in leaves if _holds_data(path, value)), "")
     if not named:
-        return []
+        return None
     found = f"nothing tells when the files at `{named}` change, and results on old and new ones count as one"
     remedy = f"Give {sweep.trainable} a function `fingerprint(config)`: a text that changes with them."
-    return [Check("data", "warning", found, remedy)]
+    return Check("data", "warning", found, remedy)
 
 
 def _holds_data(path: str, value: object) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from orchestrator.journal.file_names import is_plain
+from orchestrator.journal.file_names import is_partial, is_plain, partial_of
 from orchestrator.machine.durable_files import check_is_no_link, make_folder, new_file, replace_durably
 from trainables.errors import shown
 
@@ -25,13 +25,14 @@ def write_artifacts(folder: Path, contents: Mapping[str, bytes]) -> Iterator[str
     check_is_no_link(folder.parent)
     check_is_no_link(folder)
     for name in contents:
-        if not is_plain(name) or not name.isprintable() or len(name.encode()) > NAME_BYTES:
+        if not is_plain(name) or is_partial(name) or not name.isprintable() or len(name.encode()) > NAME_BYTES:
             raise ValueError(
                 f"An artifact's name must be that of a file alone, in one line of at most {NAME_BYTES} bytes in UTF-8, "
                 f"but got {shown(name)}."
             )
-    for partial in folder.glob(".*.partial"):  # of a process that was killed while it wrote
-        partial.unlink()
+    for left in list(folder.glob("*")):
+        if is_partial(left.name):
+            left.unlink()
     there = {file.name: file.lstat().st_size for file in folder.glob("*")}
     total = sum((there | {name: len(content) for name, content in contents.items()}).values())
     if total > LIMIT_BYTES:
@@ -41,7 +42,7 @@ def write_artifacts(folder: Path, contents: Mapping[str, bytes]) -> Iterator[str
         )
     for name, content in contents.items():
         make_folder(folder)
-        partial = folder / f".{name}.partial"
+        partial = folder / partial_of(name)
         with new_file(partial) as file:
             file.write(content)
         replace_durably(partial, folder / name)

@@ -16,6 +16,16 @@ def is_plain(name: str) -> bool:
     return name not in ("", ".", "..") and not set(name) & set("/\\\0")
 
 
+def partial_of(name: str) -> str:
+    """What an artifact is called until it is whole."""
+    return f".{name}.partial"
+
+
+def is_partial(name: str) -> bool:
+    """Whether an artifact of this name was left by a process that was killed."""
+    return name.startswith(".") and name.endswith(".partial")
+
+
 def is_artifact(name: str) -> bool:
     """Whether a name in a shared folder is that of a file for people, and leads nowhere else."""
     return name.startswith(f"{ARTIFACTS}/") and is_plain(name.removeprefix(f"{ARTIFACTS}/"))

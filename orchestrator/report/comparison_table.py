@@ -306,18 +306,16 @@ _ITEM_NOTE = (
 
 def found_over_items(study: Study, comparisons: Iterable[Comparison], test: Test) -> tuple[OverItems, ...]:
     """What is known by item of each compared pair, once; seeds are paired where the test of the pair is."""
-    pairs = {
-        (one.a, one.b): one.is_paired and (test == "paired_permutation" or ONE_CONDITION in one.warnings)
-        for one in comparisons
-        if study.items.errors
-    }
+    pairs = {(one.a, one.b): one.is_paired for one in comparisons if study.items.errors}
     evaluations = study.evaluations()
     only = evaluations[0] if len(evaluations) == 1 else ""  # the names of points do not say it then
     parts = {name: parts_of(study, name) for pair in pairs for name in pair}
     places = {name: Place(name, condition, evaluation or only) for name, (condition, evaluation) in parts.items()}
-    return tuple(
-        found for (a, b), is_paired in pairs.items() for found in over_items(study, places[a], places[b], is_paired)
-    )
+    found: list[OverItems] = []
+    for (a, b), has_same_seeds in pairs.items():
+        is_paired = has_same_seeds and (test == "paired_permutation" or parts[a][0] == parts[b][0])
+        found += over_items(study, places[a], places[b], is_paired)
+    return tuple(found)
 
 
 def over_items_table(answers: Answers) -> Table:

@@ -221,10 +221,8 @@ def _batches(
 ) -> Iterator[_Batch]:
     sizes: dict[tuple[int, int, bool, bool], list[int]] = {}
     for i, (a, b) in enumerate(pairs):
-        is_paired = a.seeds == b.seeds
-        sizes.setdefault((len(a.seeds), len(b.seeds), is_paired, is_paired and a.condition == b.condition), []).append(
-            i
-        )
+        kind = len(a.seeds), len(b.seeds), a.seeds == b.seeds, a.condition == b.condition
+        sizes.setdefault(kind, []).append(i)
     for j, objective in enumerate(objectives):
         noise = [point.values[j] for point in points]
         warnings = tuple(f"{objective.metric}: {sentence}" for sentence in shape.warnings(noise))

@@ -11,7 +11,7 @@ from orchestrator.results.study import Replicate, Study
 from orchestrator.scheduler.earlier_results import EarlierResults, under_recorded_names
 from orchestrator.scheduler.put_away import remove
 from orchestrator.scheduler.task import folder_of
-from orchestrator.scheduler.task_factory import TaskFactory
+from orchestrator.scheduler.task_factory import TaskFactory, draws_data
 from orchestrator.tracking.load import load_if_run
 from search_spaces.sweep import Condition
 
@@ -26,8 +26,8 @@ def make_room(factory: TaskFactory, accept_code: bool, seeds: Collection[int] = 
         seeds: of the replicates that may move; default: all that are recorded, also those that the sweep lacks now.
 
     Raises:
-        RefusedError: if others of the study, or prerequisites, all of which stay, are of other code too, and that is
-            not accepted.
+        RefusedError: if others of the study stay that are of the same old data; or if they, or prerequisites, all of
+            which stay, are of other code too, and that is not accepted.
     """
     study = load_if_run(factory.sweep.name, factory.settings)
     if study is None:
@@ -37,23 +37,27 @@ def make_room(factory: TaskFactory, accept_code: bool, seeds: Collection[int] = 
     if not outdated:
         return None
     gone = {(one.condition, one.seed) for one in outdated}
+    old_data = {one.data_fingerprint for one in outdated} - {""}
     stays = Study(study.sweep, tuple(one for one in study.replicates if (one.condition, one.seed) not in gone))
     content = read_study_file(factory.settings.replicates(study.sweep))
     earlier = EarlierResults(stays, factory, accept_code, code=content.code if content else {})
     for condition in factory.sweep.conditions:
         seed = factory.sweep.seeds[0]
         task = factory.replicate(condition, seed, factory.prerequisites(condition, seed))
-        now = ("", task.work.code_version)
-        left = [one for one in stays.replicates if one.state == "complete" and one.code_version not in now]
-        if left and not accept_code:
+        old_data.discard(task.fingerprint)
+        complete = [one for one in stays.replicates if one.state == "complete"]
+        of_code = [one for one in complete if one.code_version not in ("", task.work.code_version)]
+        of_data = [one for one in complete if one.data_fingerprint in old_data and one.condition != condition.name]
+        if left := of_data or ([] if accept_code else of_code):
             chosen = " ".join(f"--condition {shlex.quote(one.name)}" for one in factory.sweep.conditions)
             chosen += "".join(f" --seed {seed}" for seed in seeds)
             wider = f"type `ponderay run {study.sweep} --again`" if seeds else "drop --condition"
             more = f" and {len(left) - 1:,} more" if len(left) > 1 else ""
             files = earlier.changed_files(left[0].code_version, task)
+            of_what, accept = ("data", "") if of_data else (f"code{files}", ", or add --accept-code")
             raise RefusedError(
-                f"--again {chosen} would leave {left[0].condition} seed {left[0].seed}{more} of other code{files}: "
-                f"{wider}, or add --accept-code. `ponderay rm` moves away what the sweep lacks."
+                f"--again {chosen} would leave {left[0].condition} seed {left[0].seed}{more} of other {of_what}: "
+                f"{wider}{accept}. `ponderay rm` moves away what the sweep lacks."
             )
         earlier.check(task, JournalSummary())
         # They stay, so what is refused because of them is refused before anything moves.
@@ -66,8 +70,11 @@ def make_room(factory: TaskFactory, accept_code: bool, seeds: Collection[int] = 
 def _outdated(factory: TaskFactory, study: Study) -> list[Replicate]:
     """The replicates of the factory's conditions that were trained by other code, or under another config or corpus."""
     if factory.sweep.search:
-        now = factory.replicate(Condition("base"), factory.sweep.seeds[0], {}).work.code_version
-        return list(study.replicates) if any(one.code_version not in ("", now) for one in study.replicates) else []
+        now = factory.replicate(Condition("base"), factory.sweep.seeds[0], {})
+        is_of_other_code = any(one.code_version not in ("", now.work.code_version) for one in study.replicates)
+        data = {one.data_fingerprint for one in study.replicates} - {""}
+        is_of_other_data = bool(data) and now.fingerprint not in data and not draws_data(factory.sweep)
+        return list(study.replicates) if is_of_other_code or is_of_other_data else []
     by_name, found = {condition.name: condition for condition in factory.sweep.conditions}, []
     for one in study.replicates:
         if one.condition not in by_name:

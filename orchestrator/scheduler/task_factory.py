@@ -31,6 +31,12 @@ from trainables.config import (
 from trainables.importing import root_of
 
 
+def draws_data(sweep: Sweep) -> bool:
+    """Whether a search draws what data a replicate reads."""
+    space = sweep.search.space if sweep.search else ()
+    return any({"data", "spared"} & set(path.split(".")) for path in space)
+
+
 @dataclass
 class TaskFactory:
     """Makes tasks of a sweep's conditions and seeds; fingerprints and code versions are computed once.

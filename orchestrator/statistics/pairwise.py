@@ -126,7 +126,7 @@ class Groups:
     Attributes:
         a: (R, n).
         b: (R, m).
-        is_one_condition: whether a and b are of the same replicates: then a paired t-test takes the place of Welch's.
+        is_one_condition: whether a and b are of one condition: then a paired t-test takes the place of Welch's.
     """
 
     a: Floats
@@ -167,7 +167,17 @@ class Groups:
 
     def estimates(self, test: Test) -> Estimates:
         """Differences with the errors that go with the promised test, or with what takes its place."""
-        return self.difference if self.is_flipped(test) or self.is_one_condition else self.welch
+        return self.difference if self.is_flipped(test) or self.is_of_replicates else self.welch
+
+    @property
+    def is_of_replicates(self) -> bool:
+        """Whether both are of the same replicates."""
+        return self.is_one_condition and self.is_paired
+
+    def _is_shift(self) -> NDArray[np.bool_]:
+        """Of which comparisons of the same replicates a t-test says nothing: of a difference without any spread."""
+        no_spread: NDArray[np.bool_] = self.difference.standard_error == 0
+        return no_spread & ~self.is_constant() & self.is_of_replicates
 
     def is_flipped(self, test: Test) -> bool:
         """Whether signs of pairs are flipped; where seeds do not pair, Welch's test takes the place of that.
@@ -182,21 +192,20 @@ class Groups:
         if self.is_flipped(test):
             return self.permutation_p
         p = student.two_sided_p(self.estimates(test))
-        if self.is_one_condition:  # a t-test says nothing of a difference that is the same in every replicate
-            is_same = (self.difference.standard_error == 0) & (self.difference.value != 0) & ~self.is_constant()
-            return np.where(is_same, self.permutation_p, p)
-        return p
+        is_shift = self._is_shift()
+        return np.where(is_shift, self.permutation_p, p) if is_shift.any() else p
 
     def least_permutation_p(self) -> float:
         """The smallest that `permutation_p` can be."""
         n, m = self.a.shape[1], self.b.shape[1]
         return least_paired_p(n) if self.is_paired else least_permutation_p(n, m)
 
-    def least_p(self, test: Test) -> float:
-        """The smallest that `p` can be, 0 for Welch's test; NaN with fewer than two seeds in a group."""
+    def least_p(self, test: Test) -> Floats:
+        """The smallest that `p` can be, 0 for a t-test; NaN with fewer than two seeds in a group."""
         if self.least_size() < 2:
-            return np.nan
-        return self.least_permutation_p() if self.is_flipped(test) else 0.0
+            return self._nothing()
+        least: Floats = np.where(self.is_flipped(test) | self._is_shift(), self.least_permutation_p(), 0.0)
+        return least
 
     def least_size(self) -> int:
         """Seeds in the smaller group."""
@@ -227,7 +236,7 @@ class Groups:
         if self.is_flipped(test):
             stds = error * np.sqrt(self.a.shape[1])
             return permutation_power.paired_required_sample_size_rows(value, stds, level)
-        if self.is_one_condition:
+        if self.is_of_replicates:
             groups = [error * np.sqrt(self.a.shape[1])]
         else:
             groups = [student.of_mean(values).standard_error * np.sqrt(values.shape[1]) for values in (self.a, self.b)]
@@ -252,7 +261,11 @@ UNEQUAL: Final = (
     "looks, while the run's own decision is (tag `ponderay.decision` in MLflow)"
 )
 ONE_CONDITION: Final = (
-    "both are of the same replicates, which are compared one by one: a paired t-test takes the place of Welch's"
+    "both are of the same replicates, which are compared one by one: a paired t-test takes the place of Welch's, and a "
+    "test of signs where the difference is the same in all"
+)
+OTHER_SEEDS: Final = (
+    "one of the evaluations lacks seeds, so they are compared as two groups and not replicate by replicate"
 )
 UNPAIRED: Final = "the seeds are not the same, so the promised paired permutation test is replaced by Welch's t-test"
 
@@ -270,7 +283,7 @@ def of_seeds(groups: Groups, test: Test, can_decide: bool, num_tests: int) -> tu
     if test == "paired_permutation" and not groups.is_paired:
         sentences.append(UNPAIRED)
     if test == "welch" and groups.is_one_condition:
-        sentences.append(ONE_CONDITION)
+        sentences.append(ONE_CONDITION if groups.is_paired else OTHER_SEEDS)
     if n != m and groups.least_size() > 1:
         sentences.append(UNEQUAL)
     if groups.least_size() < 2:

@@ -17,6 +17,7 @@ from mlflow.exceptions import MlflowException
 from sqlalchemy.exc import SQLAlchemyError
 
 from orchestrator.environment.settings import Settings
+from orchestrator.journal.file_names import is_partial
 from orchestrator.journal.lines import Record
 from orchestrator.machine.clock import now_ms
 from orchestrator.results.curves import Curve
@@ -210,9 +211,8 @@ class Tracking:
             files: list[Path] = []
             if artifacts and artifacts.is_dir() and not artifacts.is_symlink():
                 # Without links: MLflow would store what they lead to, such as a key of this user's.
-                # Nor what a kill left half written.
-                every = sorted(file for file in artifacts.iterdir() if not file.name.endswith(".partial"))
-                files = [file for file in every if not file.is_symlink()]
+                every = sorted(artifacts.iterdir())
+                files = [file for file in every if not (file.is_symlink() or is_partial(file.name))]
             if traceback:
                 self._client.log_text(run_id, plain(traceback), "traceback.txt")
             for file in files:

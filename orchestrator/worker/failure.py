@@ -22,7 +22,7 @@ from torch.distributed import DistNetworkError, DistStoreError
 
 from orchestrator.journal import folder as journal_folder
 from search_spaces.redaction import redacted_text, redacted_traceback
-from trainables.errors import InputError, text_of
+from trainables.errors import DivergedError, InputError, causes, text_of
 
 OUTSIDE_CAUSES: Final = (
     OSError, MemoryError, torch.OutOfMemoryError, BrokenProcessPool, DistNetworkError, DistStoreError
@@ -36,11 +36,16 @@ JOURNAL: Final = Path(journal_folder.__file__).parent
 
 SAID_OF_MACHINES: Final = re.compile(
     r"can't allocate memory|Cannot allocate memory|error: out of memory|_STATUS_ALLOC_FAILED|_STATUS_NOT_INITIALIZED"
-    r"|busy or unavailable|uncorrectable ECC|can't start new thread|DataLoader worker \(pid"
-    r"|No space left on device|\(os error \d|PytorchStreamWriter failed|inline_container\.cc\S* \. unexpected pos"
+    r"|busy or unavailable|uncorrectable ECC|can't start new thread|DataLoader worker \(pid\(s\)"
+    r"|DataLoader worker \(pid \d+\) is killed by signal: (?:Killed|Terminated)"
+    r"|No space left on device|\(os error (?:4|5|11|12|23|24|28|104|110|111|122)\)|No usable temporary directory"
+    r"|PytorchStreamWriter failed|inline_container\.cc\S* \. unexpected pos"
     r"|database is locked|database or disk is full|disk I/O error"
 )
-"""How torch, safetensors, SQLite and others say the same in errors that have no type for it."""
+"""How torch, safetensors, SQLite and others say the same in errors that have no type for it.
+
+Of numbers of the system those of interrupted, failed or refused work count: not 2, that a file is not there.
+"""
 
 ADVICE: Final = "weights_only"
 FORBIDDEN: Final = re.compile(r"Unsupported (?:global: GLOBAL|class) (\S+)")
@@ -81,28 +86,21 @@ MARGIN: Final = 4_000
 def is_outside(error: Exception) -> bool:
     """Whether the cause is none of the trainable's, so that the same work may end well another time.
 
-    The cause may be what `error` was raised from, as where a library tells of a lost connection in its own words.
+    The cause may be what `error` was raised from, as where a library tells of a lost connection in its own words. What
+    was merely handled is none: a mistake in going on without a file is the trainable's own.
     """
-    if isinstance(error, InputError):
-        return False
     if isinstance(error, WRONG_PATHS):
         frames = traceback.extract_tb(error.__traceback__)
         if any(Path(frame.filename).parent == JOURNAL for frame in frames):
             return True
-    cause: BaseException | None = error
-    while cause is not None:
-        if _is_of_machine(cause):
+    for cause in causes(error):
+        if isinstance(cause, InputError | DivergedError):
+            return False
+        is_killed = isinstance(cause, subprocess.CalledProcessError) and cause.returncode < 0
+        is_typed = isinstance(cause, OUTSIDE_CAUSES) and not isinstance(cause, WRONG_PATHS)
+        if is_killed or is_typed or SAID_OF_MACHINES.search(text_of(cause)):
             return True
-        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
     return False
-
-
-def _is_of_machine(error: BaseException) -> bool:
-    if isinstance(error, WRONG_PATHS):  # of a full disk `tempfile` says that there is no folder, and names none
-        return error.errno is not None and error.filename is None
-    if isinstance(error, subprocess.CalledProcessError):
-        return error.returncode < 0  # by a signal
-    return isinstance(error, OUTSIDE_CAUSES) or bool(SAID_OF_MACHINES.search(text_of(error)))
 
 
 class UnreadableError(ValueError):
@@ -146,11 +144,9 @@ def in_one_line(error: Exception) -> str:
 def traceback_of(error: Exception) -> str:
     """The traceback of the error that is handled, without secrets; of a long one its beginning and its end."""
     text = traceback.format_exc()
-    cause: BaseException | None = error
-    while cause is not None:  # in our words where torch gives its advice, also in what led to it
+    for cause in causes(error, also_context=True):  # in our words where torch gives its advice, also in what led to it
         if ADVICE in (advice := text_of(cause)):
             text = text.replace(advice, words(cause))
-        cause = cause.__cause__ or cause.__context__
     if len(text) <= MOST_OF_TRACEBACK:
         return redacted_traceback(text)
     half = MOST_OF_TRACEBACK // 2

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from orchestrator.worker.interrupts import noted_interrupts
 from orchestrator.worker.own_runs import own_runs
-from trainables import rng
 from trainables.analysis import Analysis
 from trainables.config import fields_of
 from trainables.errors import InputError, shown
@@ -95,7 +94,10 @@ class Trainable:
 
         It draws the same whatever this process has drawn before: another session may have trained.
         """
-        rng.seed_everything(rng.derive(getattr(config, "seed", 0), "evaluate", evaluation.name))
+        from trainables import distributed, rng  # load torch and numpy
+
+        stream = (getattr(config, "seed", 0), "evaluate", evaluation.name, distributed.rank())
+        rng.seed_everything(rng.derive(*stream))
         with _exit_is_an_error(), own_runs():
             self.module.evaluate(config, checkpoint, evaluation, trial)
 

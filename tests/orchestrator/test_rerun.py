@@ -126,19 +126,18 @@ def test_the_most_that_can_be_wrong_is_the_last_that_the_draw_would_have_missed(
     assert num_all != 1000 or most < 100  # 22 exclude that a tenth is wrong
 
 
-def test_what_fails_when_it_is_trained_again_differs_and_what_is_not_compared_bounds_nothing(sweep, truth):
+def test_what_is_not_compared_bounds_nothing(sweep, truth):
+    """Such as what diverges when it is trained again, and has a value all the same."""
     plan = plan_rerun(bundle(truth, sweep), sweep, 20, read_settings())
     again = [next(one for one in truth.replicates if one == written) for written in plan.drawn]
     assert any("None is wrong." in line for line in sentences(plan, compare(plan, again)))
     failed = replace(again[3], state="failed", error="DivergedError: The loss is nan.")
-    rows = compare(plan, [*again[:3], failed, *again[4:]])
-    assert (rows[3].result, rows[3].why) == ("differs", f"trained again, it failed: {failed.error}")
-    for other in (replace(failed, is_lost=True), replace(failed, device="Another CPU"), None):
+    for other in (failed, None):
         rows = compare(plan, [*again[:3], other, *again[4:]])
         assert rows[3].result == "not compared"
         said = " ".join(sentences(plan, rows))
         assert "confidence" not in said and "None is wrong" not in said
-        assert "How many of the 20 are wrong at most is not known: 1 of those" in said
+        assert "How many of the 20 are wrong at most is not known: 1 of those drawn did" in said
 
 
 def call(*arguments):

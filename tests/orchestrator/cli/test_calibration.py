@@ -1,6 +1,7 @@
 """`ponderay plan --calibrate`: how long it trains, what it keeps, what it says."""
 
 import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -98,6 +99,12 @@ def test_calibration_goes_on_until_the_replicate_has_kept_a_report_though_its_pr
     monkeypatch.setattr(plan, "time", SimpleNamespace(monotonic=lambda: len(done), sleep=lambda s: None))
     plan._wait(Training(), list(folders.values()), 2.5)
     assert len(done) == len(steps)
+
+
+def test_an_exception_below_a_warning_is_said_and_is_no_failure_of_the_replicate(shipped, monkeypatch):
+    crash = "import sys; print('ponderay: a warning', file=sys.stderr); 1 / 0"
+    monkeypatch.setattr(plan, "TRAIN", (sys.executable, "-c", crash))
+    assert str(planned("tiny.long", "--calibrate", "9").exception) == "ZeroDivisionError: division by zero"
 
 
 @pytest.mark.slow

@@ -98,7 +98,11 @@ def test_two_evaluations_of_one_condition_are_compared_replicate_by_replicate():
     (exact,) = compare(a, b, [PER], "paired_permutation")
     assert (exact.p, exact.answer) == (0.0625, "undecided") and exact.interval == found.interval
     (same,) = compare(a, point("c", ours + 0.5, evaluation="y"), [PER], "welch")
-    assert same.p == 0.0625  # where differences have no spread there is no t
+    assert (same.p, same.can_decide) == (0.0625, False)  # where differences have no spread there is no t
+    (equal,) = compare(a, point("c", ours, evaluation="y"), [PER], "welch")
+    assert (equal.p, equal.answer) == (1.0, "undecided")
+    (fewer,) = compare(a, point("c", ours[:4], evaluation="y"), [PER], "welch")
+    assert fewer.p == fewer.welch_p and "one of the evaluations lacks seeds" in " ".join(fewer.warnings)
     (other,) = compare(a, point("d", ours + shifts, evaluation="y"), [PER], "welch")
     assert other.answer == "undecided" and other.p == other.welch_p
 

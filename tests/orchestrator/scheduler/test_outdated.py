@@ -12,12 +12,12 @@ from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.run import run
 from orchestrator.scheduler import task_factory
 from orchestrator.scheduler.outdated import make_room
-from orchestrator.scheduler.put_away import archive, restore
+from orchestrator.scheduler.put_away import archive, remove, restore
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.load import load_study
 from tests.door import PLAIN, ponderay, write
 from tests.integration import tiny as tiny_trainable
-from tests.integration.sweeps import run_quietly, tiny
+from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_without_ray import starts
 from trainables.errors import InputError
 
@@ -75,6 +75,21 @@ def test_accepted_results_of_other_code_are_not_done_where_they_are_to_be_made_a
     assert asked == [True, False]
 
 
+def test_what_cannot_be_removed_is_not_forgotten(workplace, monkeypatch):
+    """A folder of another user, or on a disk that cannot be written, would count as a result of the next run."""
+    run_quietly(tiny({"a": {}}, seeds=(1,)))
+
+    def refuse(path, target):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with monkeypatch.context() as patch, pytest.raises(PermissionError):
+        patch.setattr("pathlib.Path.rename", refuse)
+        remove("tiny.sweep", read_settings(), lambda one: True)
+    assert len(load_study("tiny.sweep", read_settings()).replicates) == 1
+    remove("tiny.sweep", read_settings(), lambda one: True)
+    assert not list((workplace / "runs" / "replicates").rglob("journal.jsonl"))
+
+
 def test_results_on_other_data_are_moved_where_they_are_to_be_made_again(workplace, monkeypatch):
     sweep, settings = tiny({"a": {}}, seeds=(1,), prerequisites=()), read_settings()
     monkeypatch.setattr(tiny_trainable, "fingerprint", lambda config: "old")
@@ -85,6 +100,21 @@ def test_results_on_other_data_are_moved_where_they_are_to_be_made_again(workpla
     (check,) = [one for one in before_ray(sweep, settings, again=True) if one.name == "data"]
     assert check.state == "ok"
     assert make_room(TaskFactory(tiny({"a": {}}, seeds=(1,)), settings, num_gpus=0), accept_code=False)[1] == 1
+
+
+def test_no_study_holds_results_on_old_and_on_new_data(workplace, monkeypatch):
+    settings = read_settings()
+    monkeypatch.setattr(tiny_trainable, "fingerprint", lambda config: "old")
+    run_quietly(tiny({"a": {}, "b": {"x": 0.25}}, seeds=(1,)))
+    run_quietly(searched(2, seeds=(1,)))
+    monkeypatch.setattr(tiny_trainable, "fingerprint", lambda config: "new")
+    alone, whole = tiny({"a": {}}, seeds=(1,)), tiny({"a": {}, "b": {"x": 0.25}}, seeds=(1,))
+    with pytest.raises(
+        RefusedError, match="--again --condition a would leave b seed 1 of other data: drop --condition"
+    ):
+        make_room(TaskFactory(alone, settings, num_gpus=0), accept_code=True)
+    for sweep in (whole, searched(2, seeds=(1,))):
+        assert make_room(TaskFactory(sweep, settings, num_gpus=0), accept_code=False)[1] == 2
 
 
 @pytest.mark.slow

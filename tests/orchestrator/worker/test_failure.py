@@ -18,9 +18,9 @@ def raised_from(outer: Exception, inner: Exception) -> Exception:
     return outer
 
 
-def raised_after(outer: Exception, inner: Exception, is_from_none: bool = False) -> Exception:
-    """As by `raise outer` where `inner` is handled, or by `raise outer from None`."""
-    outer.__context__, outer.__suppress_context__ = inner, is_from_none
+def raised_after(outer: Exception, inner: Exception) -> Exception:
+    """As by `raise outer` where `inner` is handled."""
+    outer.__context__ = inner
     return outer
 
 
@@ -49,9 +49,9 @@ def raised_after(outer: Exception, inner: Exception, is_from_none: bool = False)
         subprocess.CalledProcessError(-9, "sox"),
         torch.distributed.DistNetworkError("The server socket has failed to listen on any local network address."),
         FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"),
+        Exception("No space left on device (os error 28)"),
         raised_from(ValueError("The hub does not answer."), ConnectionError()),
         raised_from(FileNotFoundError("It is in no cache, and the hub does not answer."), ConnectionError()),
-        raised_after(ValueError("x"), TimeoutError()),
     ],
     ids=str,
 )
@@ -72,7 +72,13 @@ def test_what_befalls_a_machine_is_tried_again(error):
         sqlite3.OperationalError("no such table: x"),
         subprocess.CalledProcessError(1, "sox"),
         raised_after(KeyError("x"), FileNotFoundError(2, "No such file or directory", "cache.pt")),
-        raised_after(ValueError("x"), TimeoutError(), is_from_none=True),
+        raised_after(ValueError("x"), TimeoutError()),
+        raised_from(DivergedError("The loss is nan."), torch.OutOfMemoryError()),
+        raised_from(circle := ValueError("x"), circle),
+        FileNotFoundError(2, "Failed to open local file '/nope'"),  # as pyarrow's, which has no name
+        Exception("No such file or directory (os error 2)"),
+        RuntimeError("DataLoader worker (pid 71) is killed by signal: Segmentation fault. "),
+        RuntimeError("DataLoader worker (pid 71) exited unexpectedly with exit code 1."),
         raised_from(InputError("The file a.flac cannot be read."), OSError()),
         RuntimeError("Caught ValueError in DataLoader worker process 0.\nOriginal Traceback"),
     ],
