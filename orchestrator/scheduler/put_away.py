@@ -183,9 +183,12 @@ class _Held:
         keys = {one.key for one in gone} - {one.key for one in left}
         for key in keys:
             check_is_no_link(self.folder / key)
-            if (self.folder / key).exists():  # at once or not at all: what stayed would count as a result still
-                (self.folder / key).rename(leaving := self.folder / f"{key}.leaving")
-                shutil.rmtree(leaving, ignore_errors=True)
+            try:  # at once or not at all: what stayed would count as a result still
+                shutil.rmtree((self.folder / key).rename(self.folder / f"{key}.leaving"), ignore_errors=True)
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                raise RefusedError(f"{self.folder / key} must be writable: {error.strerror}.") from None
         if self.shared:
             for file in self.shared.sizes():
                 if file.partition("/")[0] in keys or file in (COPY, CURVE_COPY):  # the next driver puts new copies

@@ -82,7 +82,7 @@ def test_what_cannot_be_removed_is_not_forgotten(workplace, monkeypatch):
     def refuse(path, target):
         raise PermissionError(13, "Permission denied", str(path))
 
-    with monkeypatch.context() as patch, pytest.raises(PermissionError):
+    with monkeypatch.context() as patch, pytest.raises(RefusedError, match="must be writable: Permission"):
         patch.setattr("pathlib.Path.rename", refuse)
         remove("tiny.sweep", read_settings(), lambda one: True)
     assert len(load_study("tiny.sweep", read_settings()).replicates) == 1
