@@ -247,18 +247,19 @@ def load_shown(sweep: "Sweep", settings: "Settings", where: list[str] | None) ->
     """
     from orchestrator.tracking.load import load_study
 
-    return _filtered(load_study(sweep.name, settings), where, lambda whole, shown: ())
+    return _filtered(load_study(sweep.name, settings), where)
 
 
 def _filtered(
-    study: "Study", where: list[str] | None, also: "Callable[[Study, Study], Collection[str]]"
+    study: "Study", where: list[str] | None, also: "Callable[[Study, Study], Collection[str]] | None" = None
 ) -> "tuple[Study, str]":
     from orchestrator.results.where import matching
 
     if not where:
         return study, ""
     chosen = set(matching(where, {name: study.configs.get(name, {}) for name in study.conditions}))
-    beside = [name for name in dict.fromkeys(also(study, study.of_conditions(chosen))) if name not in chosen]
+    never_hidden = also(study, study.of_conditions(chosen)) if also else ()
+    beside = [name for name in dict.fromkeys(never_hidden) if name not in chosen]
     note = f"Shown: {len(chosen):,} of {len(study.conditions):,} conditions, where {' and '.join(where)}"
     return study.of_conditions(chosen.union(beside)), f"{note}{''.join(f', and {name}' for name in beside)}."
 
@@ -269,7 +270,7 @@ def ask(
     where: list[str] | None,
     reference: str | None,
     parts: "Sequence[Part]" = (),
-    also: "Callable[[Study, Study], Collection[str]]" = lambda whole, shown: (),
+    also: "Callable[[Study, Study], Collection[str]] | None" = None,
 ) -> "tuple[Study, Question]":
     """The part of the sweep's study that `where` means, with what ran elsewhere, and what the sweep asks of it.
 

@@ -176,8 +176,8 @@ class Groups:
 
     def _is_shift(self) -> NDArray[np.bool_]:
         """Of which comparisons of the same replicates a t-test says nothing: of a difference without any spread."""
-        no_spread: NDArray[np.bool_] = self.difference.standard_error == 0
-        return no_spread & ~self.is_constant() & self.is_of_replicates
+        is_shift: NDArray[np.bool_] = (self.difference.standard_error == 0) & ~self.is_constant()
+        return is_shift
 
     def is_flipped(self, test: Test) -> bool:
         """Whether signs of pairs are flipped; where seeds do not pair, Welch's test takes the place of that.
@@ -191,8 +191,9 @@ class Groups:
         """The p-value of the promised test, or of what takes its place."""
         if self.is_flipped(test):
             return self.permutation_p
-        p = student.two_sided_p(self.estimates(test))
-        is_shift = self._is_shift()
+        if not self.is_of_replicates:
+            return self.welch_p
+        p, is_shift = student.two_sided_p(self.difference), self._is_shift()
         return np.where(is_shift, self.permutation_p, p) if is_shift.any() else p
 
     def least_permutation_p(self) -> float:
@@ -204,8 +205,11 @@ class Groups:
         """The smallest that `p` can be, 0 for a t-test; NaN with fewer than two seeds in a group."""
         if self.least_size() < 2:
             return self._nothing()
-        least: Floats = np.where(self.is_flipped(test) | self._is_shift(), self.least_permutation_p(), 0.0)
-        return least
+        if self.is_flipped(test):
+            return np.full(len(self.a), self.least_permutation_p())
+        if not self.is_of_replicates:
+            return np.zeros(len(self.a))
+        return np.where(self._is_shift(), self.least_permutation_p(), 0.0)
 
     def least_size(self) -> int:
         """Seeds in the smaller group."""

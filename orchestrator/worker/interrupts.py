@@ -9,9 +9,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Final
-
-NUMBERS: Final = (signal.SIGINT, signal.SIGTERM)
 
 _open: list[list[BaseException]] = []
 """What has interrupted each block that this process is in."""
@@ -39,7 +36,7 @@ def noted_interrupts() -> Iterator[list[BaseException]]:
     if threading.current_thread() is not threading.main_thread():
         yield noted
         return
-    before = {number: signal.getsignal(number) for number in NUMBERS}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def note(number: int, frame: FrameType | None) -> None:
         handler = before[signal.Signals(number)]
