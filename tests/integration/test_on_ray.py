@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from tests.integration.test_without_ray import starts, statuses
 from tests.integration.tiny import TinyConfig
 from tests.orchestrator.worker.leaking import Leaking
 from tests.orchestrator.worker.test_unreadable import replace as replace_content
+from tests.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("ray_instance", "workplace")]
 
@@ -155,8 +155,9 @@ def test_two_train_workers_go_back_behind_a_broken_checkpoint_and_come_again_whe
     stop_in_the_last_step(monkeypatch, {"a": {}})
     (newest,) = Path("runs/replicates/tiny.sweep").rglob("step_000003.*")
     replace_content(newest, b"garbage of no format")
-    log, sweep = io.StringIO(), tiny((Condition("a", {"sleep_s": 2.0}, Resources(num_workers=2)),), seeds=(1,))
-    killer = threading.Thread(target=kill_the_trial, args=(len(records_of_a("metrics")),), daemon=True)
+    go = Path("go").absolute()
+    log, sweep = io.StringIO(), tiny((Condition("a", {"go": go}, Resources(num_workers=2)),), seeds=(1,))
+    killer = threading.Thread(target=kill_the_trial, args=(log, go), daemon=True)
     killer.start()
     outcome = run(sweep, read_settings(), Console(file=log, width=1000), None, accept_code=False)
     killer.join()
@@ -173,16 +174,20 @@ def records_of_a(kind):
     return [record for record in map(json.loads, of_a.splitlines()) if record["kind"] == kind]
 
 
-def kill_the_trial(num_metrics):
-    """The process that drives the workers, once they have reported; Ray tells each process its raylet."""
-    while len(records_of_a("metrics")) == num_metrics:
-        time.sleep(0.1)
+def kill_the_trial(log, go):
+    """The process that drives the workers, once it has said what they go on from; Ray tells each its raylet.
+
+    Their last step waits for `go`, which is made once they have come again.
+    """
+    until(lambda: "training goes on after step 2." in log.getvalue())
     mark = f"{ray_internals.RAYLET_VARIABLE}={ray_internals.started_processes()['raylet']}".encode()
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has just ended
             is_trial = (process / "cmdline").read_bytes().startswith(b"ray::ImplicitFunc")
             if is_trial and mark in (process / "environ").read_bytes().split(b"\0"):
                 os.kill(int(process.name), signal.SIGKILL)
+    until(lambda: records_of_a("started")[-1]["attempt"].endswith(".2"))
+    go.touch()
 
 
 def test_what_can_never_fit_is_refused_before_it_starts():
