@@ -80,7 +80,7 @@ class ReportToTrial(Checkpoint):  # Lightning calls these last, so that what a m
     def on_save_checkpoint(
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        """Adds the states of the random generators, as what a reader of weights alone takes."""
+        """Adds the states of the random generators, as what a reader of weights alone takes, and whether to stop."""
         state = np.random.get_state(legacy=False)
         state["state"]["key"] = torch.from_numpy(state["state"]["key"].astype(np.int64))
         checkpoint[KEY] = {
@@ -88,13 +88,15 @@ class ReportToTrial(Checkpoint):  # Lightning calls these last, so that what a m
             "numpy": state,
             "torch": torch.get_rng_state(),
             "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+            "should_stop": trainer.should_stop,
         }
 
     def on_load_checkpoint(
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        """Puts the random generators back."""
+        """Puts the random generators back, and ends what was cut off behind the report that ended it."""
         states = checkpoint[KEY]
+        trainer.should_stop = states["should_stop"]
         random.setstate(states["python"])
         states["numpy"]["state"]["key"] = states["numpy"]["state"]["key"].numpy().astype(np.uint32)
         np.random.set_state(states["numpy"])

@@ -37,10 +37,10 @@ class ReportToTrial(transformers.TrainerCallback):
     """
 
     def __init__(self, trial: Trial, metrics: dict[str, float] | None = None) -> None:
-        self._trial, self._metrics, self._step = trial, metrics or {}, 0
+        self._trial, self._metrics, self._step, self._is_over = trial, metrics or {}, 0, False
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
-        """Where training goes on, what was logged before is reported already.
+        """Where training goes on, what was logged before is reported already; what had ended early, ends again.
 
         Raises:
             ValueError: of settings with which what is resumed would not have the same digits.
@@ -54,9 +54,14 @@ class ReportToTrial(transformers.TrainerCallback):
                 "`restore_callback_states_from_checkpoint=True`."
             )
         self._step = state.global_step
+        if "EarlyStoppingCallback" in state.stateful_callbacks:
+            self._is_over = state.stateful_callbacks["TrainerControl"]["args"]["should_training_stop"]
+            control.should_training_stop = self._is_over
 
     def on_save(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
         """Reports, with the number of optimisation steps as the step."""
+        if self._is_over:  # cut off behind its last report: the Trainer takes a step before it looks whether to stop
+            return
         logged: dict[str, float] = {}
         before = 0  # when the loss was logged last
         for entry in state.log_history:  # in order: the newest value of each name counts

@@ -26,6 +26,7 @@ def line(num_points: int = 64) -> tuple[torch.Tensor, torch.Tensor]:
 
 def test_lightning_gives_a_value_to_the_epoch_that_logged_it_and_to_no_later_one(tmp_path, monkeypatch):
     import lightning
+    from lightning.pytorch.callbacks import EarlyStopping
 
     from ponderay.lightning import ReportToTrial
 
@@ -51,12 +52,14 @@ def test_lightning_gives_a_value_to_the_epoch_that_logged_it_and_to_no_later_one
             schedule = {"scheduler": torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer), "monitor": "train_loss"}
             return {"optimizer": optimizer, "lr_scheduler": schedule}
 
-    def trained(checkpoint: Path | None = None, on_plateau: bool = False, workers: int = 0, **more: Any) -> Reports:
+    def trained(
+        checkpoint: Path | None = None, on_plateau: bool = False, workers: int = 0, stops: Any = (), **more: Any
+    ) -> Reports:
         lightning.seed_everything(1, verbose=False)
         data = torch.utils.data.DataLoader(
             list(zip(*line(), strict=True)), batch_size=16, num_workers=workers, persistent_workers=workers > 0
         )
-        callbacks = [ReportToTrial(reports := Reports())]
+        callbacks = [*stops, ReportToTrial(reports := Reports())]
         every = {"max_epochs": 4, "check_val_every_n_epoch": 2, "default_root_dir": tmp_path} | more
         trainer = lightning.Trainer(accelerator="cpu", callbacks=callbacks, **every, **QUIET)
         trainer.fit(Network(on_plateau), data, data, ckpt_path=checkpoint)
@@ -66,6 +69,10 @@ def test_lightning_gives_a_value_to_the_epoch_that_logged_it_and_to_no_later_one
     whole = trained()
     assert [sorted(whole[step]) for step in (1, 2, 3, 4)] == 2 * [["train_loss"], ["train_loss", "valid_loss"]]
     assert trained(Path("two.ckpt")) == {step: whole[step] for step in (3, 4)}
+    never_better = {"monitor": "train_loss", "min_delta": 100.0, "patience": 1, "check_on_train_epoch_end": True}
+    stops = [EarlyStopping(**never_better)]
+    assert list(trained(stops=stops)) == [1, 2]
+    assert trained(Path("two.ckpt"), stops=stops) == {}, "it had ended when it was cut off"
     lasting = {"workers": 1, "num_sanity_val_steps": 0}
     for refused in ({"max_steps": 8}, {"on_plateau": True}, lasting):
         with pytest.raises(ValueError, match="cannot be resumed to the digit"):
@@ -123,4 +130,7 @@ def test_hugging_face_gives_a_checkpoint_its_own_evaluation_and_no_older_one(tmp
     by_loss = {"metric_for_best_model": "eval_loss"}
     with pytest.raises(ValueError, match="`EarlyStoppingCallback` forgets its patience"):
         trained(2, patience=9, **by_loss)
-    trained(2, patience=9, restore_callback_states_from_checkpoint=True, **by_loss)
+    by_loss |= {"restore_callback_states_from_checkpoint": True, "greater_is_better": True, "eval_steps": 4}
+    assert list(trained(2, patience=9, **by_loss)[0]) == [4, 8, 12]
+    assert list(trained(2, patience=1, **by_loss)[0]) == [4, 8]
+    assert list(trained(2, str(tmp_path / "checkpoint-8"), patience=1, **by_loss)[0]) == [], "it had ended"
