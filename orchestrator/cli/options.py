@@ -298,9 +298,10 @@ def ask(
         over = constraint_note(own, load_constraints(sweep, settings))
         note = " ".join(filter(None, (note, over)))
         return own, replace(recorded_question(sweep, own, reference), shown_note=note, tied=tied)
-    own = load_if_run(sweep.name, settings) or Study(sweep.name, ())
+    from orchestrator.audit.record import with_audit
     from orchestrator.report.bundle.join import join_questions, join_studies
 
+    own = with_audit(load_if_run(sweep.name, settings) or Study(sweep.name, ()))
     study, note = join_studies(own, parts, [condition.name for condition in sweep.conditions])
     return study, replace(join_questions(recorded_question(sweep, study, reference), own, parts), shown_note=note)
 

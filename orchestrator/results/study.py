@@ -106,6 +106,8 @@ class Study:
         unmirrored: condition and seed of replicates that have ended and that MLflow lacks, as far as it is known
             without asking.
         audit: what `ponderay audit` found; none where it was not read.
+        elsewhere: condition and seed of replicates that a bundle brought; what lies here under their keys is an
+            earlier try.
 
     Example:
         >>> study = notebook.load("asr.demo")  # doctest: +SKIP
@@ -123,6 +125,7 @@ class Study:
     items: ItemErrors = field(default_factory=ItemErrors, compare=False)
     unmirrored: tuple[tuple[str, int], ...] = field(default=(), compare=False)
     audit: tuple[Audited, ...] = field(default=(), compare=False)
+    elsewhere: Collection[tuple[str, int]] = field(default=(), compare=False)
 
     @classmethod
     def from_dataframe(
@@ -195,6 +198,10 @@ class Study:
     def conditions(self) -> tuple[str, ...]:
         """Names in the order of their first replicate."""
         return tuple(self._by_condition)
+
+    def own(self, state: State) -> list[Replicate]:
+        """The replicates in this state whose records lie here."""
+        return [r for r in self.replicates if r.state == state and (r.condition, r.seed) not in self.elsewhere]
 
     def of(self, condition: str) -> tuple[Replicate, ...]:
         """The replicates of one condition by seed.

@@ -95,7 +95,7 @@ def with_items(study: Study, settings: Settings) -> Study:
     Raises:
         InputError: if a file is none of items, or does not add up to its metric.
     """
-    complete = [replicate for replicate in study.replicates if replicate.state == "complete" and replicate.key]
+    complete = [replicate for replicate in study.own("complete") if replicate.key]
     items: dict[tuple[str, int, str], tuple[Item, ...]] = {}
     for replicate in complete if len(complete) <= MOST_REPLICATES else ():
         with folder_of_replicate(settings, study.sweep, replicate.key).fetched_artifacts() as folder:

@@ -57,8 +57,8 @@ def load_mean_curves(study: Study, conditions: Sequence[str], settings: Settings
 
     Behind them come those of replicates that a search has stopped early, of MOST_PRUNED at most.
     """
-    complete = [one for one in study.replicates if one.state == "complete" and one.condition in conditions]
-    pruned = [one for one in study.replicates if one.state == "pruned"][:MOST_PRUNED]
+    complete = [one for one in study.own("complete") if one.condition in conditions]
+    pruned = study.own("pruned")[:MOST_PRUNED]
     found = load_curves(study.sweep, [*complete, *pruned], settings)
     curves: list[Curve] = []
     for name in conditions:
@@ -112,7 +112,7 @@ MOST_REPLICATES: Final = 1000
 
 def read_validations(sweep: Sweep, study: Study, settings: Settings) -> Validations:
     """The validations of the complete replicates; none of a large study, or where the trainable's code is not here."""
-    replicates = [one for one in study.replicates if one.state == "complete" and one.key]
+    replicates = [one for one in study.own("complete") if one.key]
     if len(replicates) > MOST_REPLICATES:
         return Validations()
     try:

@@ -77,7 +77,7 @@ def join_studies(study: Study, parts: Sequence[Part], order: Sequence[str]) -> t
     Raises:
         InputError: if a part was trained or tested with other settings under the same names.
     """
-    found, settings, sentences = _by_name(study), dict(study.settings), []
+    found, settings, sentences, elsewhere = _by_name(study), dict(study.settings), [], set[Name]()
     validations, items, configs, audit = study.validations, study.items, dict(study.configs), study.audit
     for part in parts:
         theirs = _by_name(part.study)
@@ -90,7 +90,16 @@ def join_studies(study: Study, parts: Sequence[Part], order: Sequence[str]) -> t
         settings |= part.question.settings
         configs = {**part.study.configs, **configs}
         audit = (*audit, *(one for one in part.study.audit if one not in audit))
-        validations, items = validations.joined(part.study.validations), items.joined(part.study.items)
+        elsewhere |= taken.keys()
+        same = [
+            name
+            for name, one in theirs.items()
+            if one.state == found[name].state and not _differs(one, found[name], part.question)
+        ]
+        curves = tuple(one for one in part.study.validations.curves if (one.condition, one.seed) in same)
+        errors = tuple(one for one in part.study.items.errors if (one.condition, one.seed) in same)
+        validations = validations.joined(replace(part.study.validations, curves=curves))
+        items = items.joined(replace(part.study.items, errors=errors))
         num_left = len(theirs) - len(taken)
         left = f"; {num_left:,} are known already, {num_other:,} of them with other values of an objective"
         sentences.append(f"Replicates from {part.file.name}: {len(taken):,}{left if num_left else ''}.")
@@ -105,6 +114,7 @@ def join_studies(study: Study, parts: Sequence[Part], order: Sequence[str]) -> t
         audit=audit,
         validations=validations,
         items=items,
+        elsewhere=elsewhere,
     )
     return joined, "" if is_alone else " ".join(sentences)
 

@@ -14,12 +14,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from orchestrator.audit.record import record_audit
 from orchestrator.cli import report_summary
 from orchestrator.cli.report import report
 from orchestrator.cli.verify import verify
 from orchestrator.environment.settings import read_settings
 from orchestrator.report.analysis_figures import AnalysisFigure
 from orchestrator.report.figure.analysis import draw
+from orchestrator.results.audit import Audited, Finding
 from orchestrator.results.study import Study
 from orchestrator.scheduler.search_store import read_trials
 from orchestrator.tracking.client import Tracking
@@ -358,15 +360,18 @@ def test_conditions_that_were_run_with_other_settings_are_asked_for_as_they_were
 @pytest.mark.slow
 def test_replicates_of_another_machine_are_reported_with_ours(stored, monkeypatch, tmp_path):
     there, joined = tmp_path / "there.zip", tmp_path / "joined.zip"
+    record_audit("asr.demo", [Audited("surprisal", "", Finding("blind to targets"))], read_settings())
     assert call("report", "asr.demo", "--bundle", there).exit_code == 0
     monkeypatch.setenv("PONDERAY_RUNS", str(tmp_path / "elsewhere"))
     here = Store(tmp_path / "elsewhere" / "mlflow.db")
+    leak = Audited("random", "", Finding("blind to targets", "finding", "the targets", "predictions", 1.0))
+    record_audit("asr.demo", [leak], read_settings())
     metrics = small_study().of("random")[0].metrics
     for revision, (condition, seed) in enumerate([("random", 4), ("always_small", 1)], 1):
         here.write([replicate(condition, seed, metrics=metrics)], revision)
     found = call("report", "asr.demo", "--with", there, "--bundle", joined)
     assert found.exit_code == 0, found
-    assert "Replicates from there.zip: 9." in found.stdout
+    assert "Replicates from there.zip: 9." in found.stdout and leak.sentence in found.stdout
     raw = json.loads(zipfile.ZipFile(joined).read("study.json"))["replicates"]
     assert len({(one["condition"], one["seed"]) for one in raw}) == len(raw) == 11
     assert call("verify", joined).exit_code == 0

@@ -1,5 +1,7 @@
 """Curves of validation, by what selects checkpoints and what foresees objectives."""
 
+from dataclasses import replace
+
 import pytest
 from mlflow.entities import Metric
 
@@ -46,6 +48,14 @@ def test_without_runs_there_are_those_that_bundles_brought(tmp_path):
     curve = SeedCurve("a", 1, "valid_per", (1, 2), (0.5, 0.25))
     study = Study(sweep.name, (replicate("a", 1, run_id="1"),), validations=Validations({}, (curve,)))
     assert with_validations(sweep, study, new_settings(tmp_path)).validations.curves == (curve,)
+
+
+@pytest.mark.every_store
+def test_what_a_bundle_brought_has_no_curve_of_an_earlier_try_here(tracking, recorded):
+    sweep, study = recorded
+    name = sweep.conditions[0].name
+    joined = replace(study, elsewhere={(name, 1)})
+    assert [one.seed for one in read_validations(sweep, joined, tracking._settings).curves] == [2]
 
 
 def test_of_a_large_study_none_are_read(tmp_path):

@@ -12,13 +12,16 @@ from orchestrator.report.answers import answer
 from orchestrator.report.bundle.join import join_provenance, join_questions, join_studies, read_part
 from orchestrator.report.bundle.write import write_bundle
 from orchestrator.report.table import to_csv
+from orchestrator.results.item_errors import ItemErrors
 from orchestrator.results.question import Question
 from orchestrator.results.reference import recorded_question
 from orchestrator.results.study import Study
+from orchestrator.results.validations import SeedCurve, Validations
 from search_spaces.find import find_sweep
 from tests.orchestrator.recorded import replicate
 from tests.orchestrator.report.studies import PROVENANCE
 from trainables.errors import InputError
+from trainables.item_errors import Item
 
 SWEEP = find_sweep("asr.demo", False)
 QUESTION = Question.of(SWEEP)
@@ -71,6 +74,24 @@ def test_the_first_of_two_bundles_counts(tmp_path):
     assert runs(found) == {("random", 1): ("complete", 0.1), ("surprisal", 1): ("complete", 0.3)}
     told = "Replicates from b.zip: 1; 1 are known already, 1 of them with other values of an objective."
     assert note == f"Replicates from a.zip: 1. {told}"
+
+
+def test_curves_and_items_are_those_of_the_record_that_counts(tmp_path):
+    """Of two records with equal values they are of both; of one that was stopped here nothing counts."""
+
+    def with_curve(per, step):
+        items = ItemErrors.of({("random", 1, "per@e"): (Item("a", "s", 100 * per, 100.0),)})
+        curve = SeedCurve("random", 1, "valid_per", (step,), (per,))
+        return Study("asr.demo", (one("random", 1, per),), validations=Validations({}, (curve,)), items=items)
+
+    plain = part(tmp_path, [one("random", 1, 0.3)])
+    other, equal = (replace(plain, study=with_curve(*record)) for record in ((0.31, 1), (0.3, 2)))
+    stopped = Study("asr.demo", (replace(one("random", 1), state="stopped", metrics={}),))
+    for here, num_own in ((stopped, 0), (plain.study, 1)):
+        joined, _ = join_studies(here, [plain, other, equal], ORDER)
+        assert [curve.steps for curve in joined.validations.curves] == [(2,)]
+        assert [errors.errors for errors in joined.items.errors] == [(30.0,)]
+        assert len(joined.own("complete")) == num_own
 
 
 def test_answers_of_what_is_put_together_are_those_of_the_whole(tmp_path):
