@@ -13,7 +13,7 @@ import random
 import secrets
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -251,7 +251,7 @@ def _compared(rerun: Rerun, written: Replicate, again: Replicate | None) -> Retr
         if theirs != ours
     ]
     ours = _numerical(package_versions(rerun.sweep.trainable))
-    if rerun.packages and ours not in map(_numerical, rerun.packages):
+    if any(_numerical(theirs) != ours for theirs in rerun.packages):  # which of them trained this one is not kept
         reasons.append(f"other packages (here {', '.join(ours)})")
     why = "; ".join(reasons)
     if again.key != written.key:
@@ -263,21 +263,32 @@ def _compared(rerun: Rerun, written: Replicate, again: Replicate | None) -> Retr
     if not names:
         return of_it("not compared", why="none of the objectives was reported again")
     if not others or (why and not set(others).intersection(names)):
+        gone = [name for name in written.metrics if name not in pairs and not TIMED.search(name)]
+        if gone := [name for name in gone if not why or name.partition("@")[0] in objectives]:
+            return of_it("not compared", why=f"{', '.join(gone[:MOST_NAMED])}: not reported again")
         return of_it("same", why=why if others else "")
     if not why:
         first = next((name for name in names if name in others), others[0])
         return of_it("differs", first, *pairs[first])
-    known = [one for one in rerun.order if one.condition == written.condition]
-    predicted = []
-    for name in names:
-        values = np.array([one.metrics[name] for one in known if math.isfinite(one.metrics.get(name, math.nan))])
-        estimate = student.of_new_value(values, np.array(pairs[name][1]))
+    predicted, unknown = [], ""
+    for name in filter(others.__contains__, names):
+        by_condition = defaultdict[str, list[float]](list)
+        for one in rerun.order:
+            if math.isfinite(value := one.metrics.get(name, math.nan)):
+                by_condition[one.condition].append(value)
+        known = np.array(by_condition[written.condition])
+        estimate = student.of_new_value(known, np.array(pairs[name][1]))
         centre, half = pairs[name][1] - float(estimate.value), float(student.half_width(estimate, 1 - LEVEL))
-        p = float(student.two_sided_p(estimate) if estimate.standard_error else estimate.value == 0)
-        predicted.append((p * len(names), name, centre - half, centre + half))
+        p = float(student.two_sided_p(estimate))
+        if not estimate.standard_error and all(len(set(values)) == 1 for values in by_condition.values()):
+            p = 0.0  # no condition has a spread in it: it is no chance that these seeds have none
+        if math.isnan(p):
+            unknown = "seeds without a spread" if len(known) > 1 else "no second seed"
+        else:
+            predicted.append((p * len(names), name, centre - half, centre + half))
+    if not predicted or (unknown and min(predicted)[0] >= LEVEL):
+        return of_it("not compared", why=f"{why}, and the bundle has {unknown} of its condition")
     p, name, low, high = min(predicted)
-    if math.isnan(p):
-        return of_it("not compared", why=f"{why}, and the bundle has no second seed of its condition")
     return of_it("within", name, *pairs[name], low, high, why, p)
 
 

@@ -19,6 +19,7 @@ from orchestrator.rerun import compare, plan_rerun, sentences
 from orchestrator.results.provenance import provenance_in
 from orchestrator.results.reference import recorded_question
 from orchestrator.statistics.discovery_sampling import most_wrong
+from orchestrator.tracking.checkout import package_versions
 from orchestrator.tracking.load import load_study
 from search_spaces.find import find_sweep
 from tests.door import PLAIN
@@ -138,6 +139,32 @@ def test_what_is_not_compared_bounds_nothing(sweep, truth):
         said = " ".join(sentences(plan, rows))
         assert "confidence" not in said and "None is wrong" not in said
         assert "How many of the 20 are wrong at most is not known: 1 of those drawn did" in said
+
+
+def test_what_is_not_reported_again_and_packages_of_another_replicate_are_no_proof(sweep, truth):
+    first, *others = truth.replicates
+    invented = replace(first, metrics={**first.metrics, "loss@oracle": 0.0})
+    plan = plan_rerun(bundle(replace(truth, replicates=(invented, *others)), sweep), sweep, 20, read_settings())
+    again = {(one.condition, one.seed): one for one in truth.replicates}
+    found = [again[one.condition, one.seed] for one in plan.drawn]
+    (row,) = (row for row in compare(plan, found) if row.result != "same")
+    assert (row.result, row.why) == ("not compared", "loss@oracle: not reported again")
+    moved = [replace(one, metrics={**one.metrics, "loss": one.metrics["loss"] + 1e-9}) for one in found]
+    here = package_versions(sweep.trainable)
+    for packages, result in (((here,), "differs"), (("torch==1.0", here), "within")):
+        assert {row.result for row in compare(replace(plan, packages=packages), moved)} - {"not compared"} == {result}
+
+
+def test_on_another_processor_seeds_without_a_spread_predict_nothing_unless_nothing_has_one(sweep, truth):
+    flat = with_losses(truth, {("width=4", seed): 0.0 for seed in range(1, 6)})
+    for elsewhere, result in ((flat, "not compared"), (flat.of_conditions({"width=4"}), "differs")):
+        written = [replace(one, device="Another CPU") for one in elsewhere.replicates]
+        plan = plan_rerun(
+            bundle(replace(elsewhere, replicates=tuple(written)), sweep, f"{result}.zip"), sweep, 20, read_settings()
+        )
+        again = {(one.condition, one.seed): one for one in with_losses(flat, {("width=4", 1): 4e-4}).replicates}
+        rows = compare(plan, [again[one.condition, one.seed] for one in plan.drawn])
+        assert [row.result for row in rows if row.result != "same"] == [result]
 
 
 def call(*arguments):
