@@ -88,7 +88,7 @@ def by_group(items: ItemErrors, points: Sequence[tuple[str, str]], metric: str, 
 
 
 def over_items(study: Study, a: Place, b: Place, is_paired: bool) -> Iterator[OverItems]:
-    """Every error rate that both points have by item, on the same test set of two groups at least.
+    """Every error rate that both points have by item of every seed, on the same test set of two groups at least.
 
     Args:
         is_paired: whether differences are taken seed by seed; then only seeds count that both have.
@@ -96,6 +96,15 @@ def over_items(study: Study, a: Place, b: Place, is_paired: bool) -> Iterator[Ov
     for metric in study.items.metrics(a.condition, a.evaluation):  # in an order that no process changes
         found = by_group(study.items, [(one.condition, one.evaluation) for one in (a, b)], metric, is_paired)
         if found is None:
+            continue
+        seeds_of = []
+        for one in (a, b):
+            name = study.items.metrics(one.condition, one.evaluation)[metric]
+            complete = (r for r in study.of(one.condition) if r.state == "complete")
+            seeds_of.append({r.seed for r in complete if math.isfinite(r.metrics.get(name, math.nan))})
+        if is_paired:
+            seeds_of = [set.intersection(*seeds_of)] * 2
+        if [set(own) for own in found.errors] != seeds_of:  # of fewer seeds it is another difference
             continue
         tables = [np.array(list(own.values())) for own in found.errors]  # errors (seeds, groups)
         both = over_groups.of_difference(tables[0], tables[1], found.lengths, is_paired)

@@ -1,5 +1,7 @@
 """Differences over seeds and test items, of a study with errors by item."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -58,6 +60,15 @@ def test_pairs_are_of_the_seeds_that_both_have():
     a, b = {seed: items(seed) for seed in (1, 2, 3)}, {seed: items(seed + 9) for seed in (2, 3, 4)}
     (found,) = over_items(study(a=a, b=b), A, B, is_paired=True)
     assert (found.n_a, found.n_b) == (2, 2)
+
+
+@pytest.mark.parametrize("is_paired", [True, False])
+def test_of_fewer_seeds_than_have_the_metric_nothing_is_said(is_paired):
+    whole = study(**{name: {seed: items(seed) for seed in (1, 2, 3)} for name in "ab"})
+    kept = replace(whole.items, errors=tuple(one for one in whole.items.errors if one.seed < 3))
+    assert list(over_items(whole, A, B, is_paired)) and not list(
+        over_items(replace(whole, items=kept), A, B, is_paired)
+    )
 
 
 def test_of_different_test_sets_or_evaluations_nothing_is_said():
