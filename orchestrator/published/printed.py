@@ -34,10 +34,11 @@ def printed_pairs(claims: Sequence[Claim]) -> tuple[PrintedPair, ...]:
 
     Pairs that the source says something of stand first.
     """
-    numbers: dict[tuple[str, str, str], NumberClaim] = {}
+    numbers: dict[tuple[str | float, ...], NumberClaim] = {}
     for one in claims:
         if isinstance(one, NumberClaim) and one.published.sample_std > 0 and not one.published.is_computed:
-            numbers.setdefault((one.place.metric, one.setting.title, one.source.text), one)
+            row = one.place.metric, one.setting.title, one.source.text, one.published.mean, one.published.sample_std
+            numbers.setdefault(row, one)
     pairs = [
         (a, b)
         for a, b in itertools.combinations(numbers.values(), 2)

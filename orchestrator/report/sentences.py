@@ -202,10 +202,17 @@ def _gaps(answers: Answers) -> list[str]:
 def _mixtures(answers: Answers, provenance: StudyProvenance) -> list[str]:
     """What was not the same throughout, though it should be."""
     num_versions, study = len(provenance.code_versions), answers.study
-    mixed = [name for name in study.conditions if len({r.data_fingerprint for r in study.of(name)} - {""}) > 1]
+    data = {name: {r.data_fingerprint for r in study.of(name)} - {""} for name in study.conditions}
+    mixed = [name for name, own in data.items() if len(own) > 1]
     found = [f"Results of {num_versions} versions of the code are mixed."] if num_versions > 1 else []
     if mixed:
         found.append(f"Replicates of one condition had different data: {listed(mixed)}.")
+    of_data: dict[str, list[str]] = {}
+    for name, own in data.items():
+        of_data.setdefault(" ".join(sorted(own)), []).extend([name] if own else [])
+    if len(parts := [listed(names) for names in of_data.values() if names]) > 1 and not mixed:
+        some = " / ".join(parts[:MAX_NAMED])
+        found.append(f"Conditions had different data ({some}), which may be a part of their differences.")
     complete = {name: [one for one in study.of(name) if one.state == "complete"] for name in study.conditions}
     kinds = {name: {one.device for one in own} - {""} for name, own in complete.items() if own}
     every = sorted(set().union(*kinds.values()))

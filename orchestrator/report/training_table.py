@@ -56,7 +56,11 @@ def marked(study: Study, name: str) -> str:
 
 def standing_of(study: Study, name: str) -> Standing:
     """How a point's training ended."""
-    return ending_of(study, *parts_of(study, name)).standing if study.validations.curves else "not known"
+    if not study.validations.curves:
+        return "not known"
+    (condition, evaluation), evaluations = parts_of(study, name), study.evaluations()
+    only = evaluations[0] if len(evaluations) == 1 else ""  # a point's name does not say it then
+    return ending_of(study, condition, evaluation or only).standing
 
 
 def training_sentences(study: Study, names: Sequence[str]) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ TOTAL_LIMIT: Final = 1024 * MIB
 MOST_MEMBERS: Final = 1000
 MOST_METRICS: Final = 10_000
 """The most metrics of a study; each is a column of a table."""
-NAME: Final = re.compile(r"(tables/[A-Za-z0-9_][\w.\-]{0,99}\.csv|diffs/[A-Za-z0-9_][\w.\-]{0,99}\.diff)", re.ASCII)
+NAME: Final = re.compile(r"(tables/[A-Za-z0-9_][\w.\-]{0,159}\.csv|diffs/[A-Za-z0-9_][\w.\-]{0,159}\.diff)", re.ASCII)
 """The names of the other members."""
 
 PACKAGES: Final = ("ponderay", "numpy", "scipy", "moocore", "optuna", "scikit-learn")

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -74,6 +75,8 @@ def test_what_the_source_says_stands_first_and_what_has_no_spread_nowhere():
     assert [(one.a.place.condition, one.b.place.condition) for one in found] == [("b", "c"), ("a", "b"), ("a", "c")]
     assert [one.said for one in found] == ["C errs less.", "", ""]
     assert printed_pairs([]) == ()
+    table = [replace(number(row, mean, 0.1), source=Source("A paper", "table 1")) for row, mean in (("a", 1), ("b", 2))]
+    assert len(printed_pairs(table)) == 1, "two numbers, though their place is said with the same words"
 
 
 def test_the_command_tells_people_and_programs(workplace):

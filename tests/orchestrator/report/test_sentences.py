@@ -57,6 +57,15 @@ def test_warnings_name_what_is_missing_mixed_or_undecidable_each_once():
     )
 
 
+def test_data_that_conditions_do_not_share_are_a_warning():
+    first, *others = STUDY.conditions
+    replicates = [replace(one, data_fingerprint="bb" if one.condition == first else "aa") for one in STUDY.replicates]
+    answers = replace(answers_of(Study("s", tuple(replicates))), comparisons=())
+    assert warning_sentences(answers, provenance_of(STUDY)) == (
+        f"Conditions had different data ({first} / {listed(others)}), which may be a part of their differences.",
+    )
+
+
 def test_processors_that_conditions_do_not_share_are_a_warning():
     def said(device_of):
         replicates = [replace(one, device=device_of(one)) for one in STUDY.replicates]

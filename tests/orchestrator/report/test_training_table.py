@@ -18,11 +18,12 @@ from orchestrator.report.condition_table import condition_table
 from orchestrator.report.page import render
 from orchestrator.report.sentences import warning_sentences
 from orchestrator.report.table import records, to_latex, to_markdown
-from orchestrator.report.training_table import training_sentences, training_table
+from orchestrator.report.training_table import marked, training_sentences, training_table
 from orchestrator.results.study import Study
 from tests.orchestrator.report.improved import with_slopes
 from tests.orchestrator.report.studies import PROVENANCE, question, small_study
 from trainables.errors import InputError
+from trainables.metric import Best
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +74,17 @@ def test_a_replicate_without_a_curve_leaves_it_open():
     study = with_slopes(small_study(), {"random": -0.01})
     two_of_three = replace(study, validations=replace(study.validations, curves=study.validations.curves[:2]))
     assert "not known of random" in training_sentences(two_of_three, ["random"])[0]
+
+
+def test_where_one_evaluation_has_run_it_marks_what_its_own_metric_selects():
+    whole = small_study()
+    tested = [
+        replace(one, metrics={n: v for n, v in one.metrics.items() if "@greedy" in n}) for one in whole.replicates
+    ]
+    falling = with_slopes(replace(whole, replicates=tuple(tested)), {"random": -0.01}, "valid_per@greedy", "greedy")
+    also = {"random": {**falling.validations.selected["random"], "beam": Best("valid_per@beam")}}
+    declared = replace(falling, validations=replace(falling.validations, selected=also))
+    assert marked(falling, "random") == marked(declared, "random") == "random †"
 
 
 def test_bundles_hold_the_curves_and_what_follows_from_them(answers, tmp_path):

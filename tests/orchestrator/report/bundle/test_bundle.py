@@ -122,7 +122,8 @@ def test_names_of_members_are_names_of_files_anywhere(name, safe):
 
 
 def test_every_table_of_the_longest_name_has_a_file():
-    assert len({bundle.table_member(f"{'x' * 100}.{kind}") for kind in ("front", "conditions", "comparisons")}) == 3
+    names = {bundle.table_member(f"{'x' * 100}.{kind}") for kind in ("front", "conditions", "comparisons")}
+    assert len(names) == 3 and all(bundle.NAME.fullmatch(name) for name in names)
 
 
 def test_diffs_whose_safe_names_meet_are_all_kept(tmp_path, answers):
