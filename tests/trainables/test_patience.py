@@ -1,5 +1,6 @@
 """Training that ends by a rule: where validation says so, and at the same report where it was interrupted."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.trainables.lm.small_runs import comparable, config_for, write_text
 from trainables import patience
 from trainables.act import evaluation as act_evaluation
 from trainables.act import train as act
+from trainables.act.config import Mass
 from trainables.asr import evaluation as asr_evaluation
 from trainables.asr import next_frame, pretrain
 from trainables.asr import train as asr
@@ -119,6 +121,18 @@ def test_training_ends_by_patience_at_the_same_report_with_equal_digits_where_it
     assert list(whole) == steps and family.trainable.num_steps(config) is None
     assert train(tmp_path / "cut", 2, 3, 4) == whole
     assert_equal_states(tmp_path / "cut" / f"{steps[-1]}.pt", tmp_path / "whole" / f"{steps[-1]}.pt")
+
+
+def test_what_is_tested_later_does_not_decide_when_act_ends(tmp_path, monkeypatch):
+    """The objective stays; that of an evaluation which halts by another rule falls."""
+    config = ACT.with_value("training.num_iterations", 180).with_value("training.patience", 2)
+    halts = config.evaluations[0].model_copy(update={"name": "mass", "halts": Mass()})
+    falling = itertools.count(0, -1)
+    made = lambda *_, **__: {"valid_objective": 1.0, "valid_objective@mass": float(next(falling))}  # noqa: E731
+    monkeypatch.setattr(act_evaluation, "validate", made)
+    trial = FolderTrial(tmp_path)
+    act.train(config.model_copy(update={"evaluations": (*config.evaluations, halts)}), trial)
+    assert list(trial.reports) == [0, 20, 40, 60]
 
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name != "lm"])

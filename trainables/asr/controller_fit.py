@@ -17,7 +17,7 @@ from trainables.asr.data.examples import Example, Examples, load_audio
 from trainables.conditional.surprisal_controller import SurprisalFit
 from trainables.conditional.surprisal_fit import OnePass, fit_in_one_pass, fit_surprisal, fit_with_mean
 from trainables.config import content_hash
-from trainables.errors import DataWarning
+from trainables.errors import DataWarning, InputError
 
 MEAN_TOLERANCE: Final = 0.01
 VARIANCE_TOLERANCE: Final = 0.005
@@ -63,7 +63,10 @@ def missing_fits(
     config: AsrConfig, wanted: Iterable[Controller], ar: AutoregressiveModel, examples: Examples, fits: Fits
 ) -> dict[str, SurprisalFit]:
     """A fit for every surprisal controller `wanted` that `fits` lacks."""
-    by_name = {content_hash(c): c for c in wanted if isinstance(c, Surprisal | Budget)}
+    by_name: dict[str, Surprisal | Budget] = {}
+    for one in wanted:
+        if isinstance(one, Surprisal | Budget) and by_name.setdefault(content_hash(one), one) != one:
+            raise InputError("Two controllers must differ in more than the place of their data; name another subset.")
     return {name: _fit(config, c, ar, examples) for name, c in by_name.items() if name not in fits}
 
 
@@ -84,10 +87,12 @@ def _fit(
 ) -> SurprisalFit:
     """The fit to the surprisal of every valid frame of the fit's audio."""
     audio: Sequence[Example] = examples.train
+    reading = config
     if controller.data is not None:
+        reading = config.model_copy(update={"inputs": "frames"})  # features of audio that no recogniser hears
         spared = config.spared(controller.data)
         audio = load_audio(config.beside(controller.data), config.ar.features, spared).train
-    surprisals = surprisals_of(config, ar, audio)
+    surprisals = surprisals_of(reading, ar, audio)
     if isinstance(controller, Budget):
         mu = cost.budget_mu(config, controller, len(examples.labels), [len(utterance) for utterance in surprisals])
     else:

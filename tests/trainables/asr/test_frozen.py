@@ -1,6 +1,7 @@
 """What is kept of a frozen autoregressive model: the digits of a recomputation, made once, by content."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,8 +11,9 @@ from trainables.asr import frozen
 from trainables.asr.autoregressive import AutoregressiveModel, surprisal
 from trainables.asr.config import AlwaysSmall
 from trainables.asr.controller import Control
-from trainables.asr.controller_fit import surprisals_of
+from trainables.asr.controller_fit import missing_fits, surprisals_of
 from trainables.asr.data.batches import collate
+from trainables.asr.data.config import LibriSpeech
 from trainables.asr.data.examples import load_examples
 from trainables.asr.recogniser import Recogniser
 from trainables.conditional.surprisal_controller import SurprisalFit
@@ -83,6 +85,19 @@ def test_without_room_features_are_not_kept_and_surprisals_stay_in_memory(place,
         assert equal(frozen.keep(FRAMES, model(), examples.train), made)
     assert [one.tolist() for one in fitted] == [one[:, -1].tolist() for one in made.values()]
     assert len(list(place.rglob("*.npy"))) == 1
+
+
+def test_of_audio_that_no_recogniser_hears_surprisals_alone_are_kept(place, examples):
+    separate = CONFIG.with_value("controller.data", DATA.model_copy(update={"seed": 5}))
+    assert len(missing_fits(separate, [separate.controller], model(), examples, {})) == 1
+    assert {path.parent.name for path in place.rglob("*.npy")} == {"surprisals"}
+
+
+def test_controllers_of_one_name_with_audio_at_two_places_are_refused(examples):
+    places = [LibriSpeech(root=Path(place)) for place in ("clean", "noisy")]
+    controllers = [CONFIG.with_value("controller.data", place).controller for place in places]
+    with pytest.raises(InputError, match="must differ in more than the place of their data"):
+        missing_fits(CONFIG, controllers, model(), examples, {})
 
 
 def test_an_utterance_that_stands_twice_is_refused(place, examples):

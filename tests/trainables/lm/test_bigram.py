@@ -14,10 +14,11 @@ TRAIN, TEST = [0, 1, 0, 1, 2], [0, 1, 2, 2]
 
 
 def by_hand(a: float, b: float) -> float:
-    """Of TEST: the pairs 0 1, 1 2 and 2 2 follow two of two, one of two and none."""
+    """Of TEST: the pairs 0 1 and 1 2 follow two of two and one of two, and 2 never came before a word."""
     of_pairs, of_words = (2 / 2, 1 / 2, 0.0), (2 / 4, 1 / 4, 1 / 4)
     rest = (1 - a - b) / 3
     nats = [-math.log(a * p + b * w + rest) for p, w in zip(of_pairs, of_words, strict=True)]
+    nats[2] += math.log(1 - a)
     return math.exp(sum(nats) / 3)
 
 
@@ -25,6 +26,12 @@ def by_hand(a: float, b: float) -> float:
 def test_its_perplexity_is_what_its_formula_says(weights) -> None:
     found = Bigram(np.array(TRAIN), 3).perplexity(np.array(TEST), *weights)
     assert found == pytest.approx(by_hand(*weights), rel=1e-12)
+
+
+def test_what_follows_any_word_adds_up_to_one() -> None:
+    for first in range(3):
+        of_each = (Bigram(np.array(TRAIN), 3).perplexity(np.array([first, word]), 0.5, 0.3) for word in range(3))
+        assert sum(1 / one for one in of_each) == pytest.approx(1.0, rel=1e-12)
 
 
 def test_its_weights_are_the_best_of_the_grid_on_the_validation_part() -> None:

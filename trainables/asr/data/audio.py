@@ -1,5 +1,6 @@
 """Audio files: FLAC, RIFF and NIST SPHERE, as libsndfile reads them."""
 
+import hashlib
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +21,9 @@ LOUDEST: Final = 2.0**15
 _UNKNOWN_LENGTH: Final = 2**63 - 1
 """What libsndfile gives where a FLAC header does not say how many samples there are."""
 
+_FLAC_MD5: Final = slice(26, 42)
+"""Its place in a FLAC file, whose first block is STREAMINFO; zeros where it was not computed."""
+
 _BLOCK_SAMPLES: Final = 2**20
 """Read at once, since a header may promise more than the memory holds."""
 
@@ -30,6 +34,16 @@ class _Stream(soundfile.SoundFile):  # type: ignore[misc]
     def seekable(self) -> bool:
         """Never, so that nothing is sought behind a block."""
         return False
+
+
+def checksum(path: Path) -> str:
+    """That of the samples, which the header of a FLAC file has; of a file without one, that of its bytes."""
+    with path.open("rb") as file:
+        header = file.read(_FLAC_MD5.stop)
+        if header[:5] in (b"fLaC\x00", b"fLaC\x80") and any(header[_FLAC_MD5]):
+            return header[_FLAC_MD5].hex()
+        file.seek(0)
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def num_samples(path: Path) -> int:

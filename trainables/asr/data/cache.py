@@ -20,12 +20,14 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import soundfile
 import torch
 import torchaudio
 from jaxtyping import Float
 from numpy.lib.format import open_memmap
 from torch import Tensor
 
+from trainables.asr.data.audio import __file__ as reader
 from trainables.asr.data.config import Features
 from trainables.asr.data.corpus import Utterance
 from trainables.asr.data.features import FIXED_SETTINGS, num_frames
@@ -54,7 +56,8 @@ def frames(utterances: Sequence[Utterance], features: Features, make: Make) -> l
         return [make(utterance) for utterance in utterances]
     lengths = [num_frames(utterance.num_samples, features) for utterance in utterances]
     content = [[u.identity, u.num_samples, digest(u.audio)] for u in utterances]
-    key = content_hash(features, FIXED_SETTINGS, torchaudio.__version__, digest(Path(front_end)), content)
+    versions = torchaudio.__version__, soundfile.__libsndfile_version__, digest(Path(front_end)), digest(Path(reader))
+    key = content_hash(features, FIXED_SETTINGS, versions, content)
     return rows(place, key, lengths, features.num_mel_bins, lambda: enumerate(map(make, utterances)))
 
 

@@ -164,7 +164,8 @@ def read_transcript(path: Path) -> list[Transcript]:
 
 
 def _speakers(folders: Sequence[Path]) -> list[str]:
-    return sorted({path.name for folder in folders for path in folder.iterdir() if path.is_dir()})
+    """The names of folders with recordings: disks and editors put others beside them."""
+    return sorted({path.name for folder in folders for path in folder.iterdir() if any(path.glob("*/*.flac"))})
 
 
 def _validation_speakers(config: LibriSpeech, folders: Sequence[Path], left_out: Set[str] = frozenset()) -> set[str]:

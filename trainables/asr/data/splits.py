@@ -1,6 +1,6 @@
 """The utterances of a corpus in their splits, and the fingerprints of what is read; loads no torch."""
 
-from trainables.asr.data import librispeech, onsets, synthetic, timit
+from trainables.asr.data import audio, librispeech, onsets, synthetic, timit
 from trainables.asr.data.config import Data, LibriSpeech, Onsets, Synthetic, Timit
 from trainables.asr.data.corpus import Splits, Utterance
 from trainables.config import content_hash
@@ -59,17 +59,22 @@ def read_audio_splits(config: Data, spared: LibriSpeech | None = None) -> Splits
 
 
 def data_fingerprint(config: Data) -> str:
-    """16 digits that change with any transcript, any recording's name or length, and the split."""
+    """16 digits that change with any label or its times, any recording's name or sound, and the split."""
     splits = read_splits(config)
     rows = [
-        [(u.identity, u.speaker, u.labels, u.num_samples) for u in part]
+        [(u.identity, u.speaker, u.labels, u.times_s, _sound(u)) for u in part]
         for part in (splits.train, splits.validation, splits.test)
     ]
-    return content_hash(config, rows)
+    return content_hash(config, splits.labels, rows)
 
 
 def audio_fingerprint(config: Data, spared: LibriSpeech | None = None) -> str:
-    """16 digits that change with any recording's name or length, and the split."""
+    """16 digits that change with any recording's name or sound, and the split."""
     splits = read_audio_splits(config, spared)
-    rows = [[(u.identity, u.speaker, u.num_samples) for u in part] for part in (splits.train, splits.validation)]
+    rows = [[(u.identity, u.speaker, _sound(u)) for u in part] for part in (splits.train, splits.validation)]
     return content_hash(config, rows)
+
+
+def _sound(utterance: Utterance) -> tuple[int, str]:
+    """What changes with the waveform; what is synthesised follows from the config."""
+    return utterance.num_samples, audio.checksum(utterance.audio) if utterance.audio else ""

@@ -14,7 +14,7 @@ from trainables.asr.data.corpus import Splits, Utterance
 from trainables.asr.data.examples import Example, load_audio, load_examples
 from trainables.asr.data.features import fbank, num_frames
 from trainables.asr.data.phones import PHONES, pronounce
-from trainables.asr.data.splits import data_fingerprint, read_audio_splits, read_splits
+from trainables.asr.data.splits import audio_fingerprint, data_fingerprint, read_audio_splits, read_splits
 from trainables.asr.data.synthetic import SOUNDS, waveform
 from trainables.errors import DataWarning, InputError
 
@@ -167,6 +167,29 @@ def test_fingerprint_follows_content_not_place(corpus: LibriSpeech, tmp_path_fac
     for path in sorted(other.rglob("*.trans.txt")):
         path.write_text(path.read_text().replace("DOG", "DOGS"))
     assert before != data_fingerprint(moved)
+
+
+@pytest.mark.parametrize("has_checksum", [True, False])
+def test_fingerprints_follow_the_sound(corpus: LibriSpeech, has_checksum: bool):
+    """Of a FLAC file by the checksum of samples that its header may have; compressed more it is the same sound."""
+    found = []
+    for loudness in (1.0, 1.0, 0.5):
+        for path in sorted(corpus.root.rglob("*.flac")):
+            noise = loudness * np.random.default_rng(len(path.name)).uniform(-0.1, 0.1, 16_000)
+            soundfile.write(path, noise, 16_000, compression_level=float(has_checksum and len(found) == 1))
+            if not has_checksum:
+                content = bytearray(path.read_bytes())
+                content[26:42] = bytes(16)
+                path.write_bytes(content)
+        found.append((data_fingerprint(corpus), audio_fingerprint(corpus)))
+    assert found[0] == found[1] and all(a != b for a, b in zip(found[0], found[2], strict=True))
+
+
+def test_a_folder_without_recordings_is_no_speaker(corpus: LibriSpeech):
+    before = [[u.speaker for u in part] for part in (read_splits(corpus).train, read_splits(corpus).validation)]
+    for subset in ("train", "test"):
+        (corpus.root / subset / "0@eaDir").mkdir()
+    assert [[u.speaker for u in part] for part in (read_splits(corpus).train, read_splits(corpus).validation)] == before
 
 
 @pytest.mark.parametrize(
