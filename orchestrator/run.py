@@ -158,8 +158,7 @@ def run_here(
     factory = TaskFactory(sweep, settings, num_gpus=0)
     conditions = check_retry(sweep, settings, retry)
     read_fingerprints(factory)
-    unwatched = check_unwatched_data(sweep)
-    _refuse([*check_places(settings), *check_secrets(sweep), *([unwatched] if unwatched else [])], console)
+    _refuse([*check_places(settings), *check_secrets(sweep), *check_unwatched_data(sweep)], console)
     if again:
         _make_room(factory, accept_code, console, sweep.seeds)
 

@@ -24,10 +24,6 @@ class Real:
     def __post_init__(self) -> None:
         _check_range(self.low, self.high, self.log)
 
-    def ends(self) -> tuple[Scalar, ...]:
-        """Values that must be valid for every value to be."""
-        return (self.low, self.high)
-
 
 @dataclass(frozen=True)
 class Integer:
@@ -43,10 +39,6 @@ class Integer:
 
     def __post_init__(self) -> None:
         _check_range(self.low, self.high, self.log)
-
-    def ends(self) -> tuple[Scalar, ...]:
-        """Values that must be valid for every value to be."""
-        return (self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -67,10 +59,6 @@ class Choice:
         if not self.values:
             raise ValueError("`values` must hold at least one value, but got ().")
 
-    def ends(self) -> tuple[Scalar, ...]:
-        """Values that must be valid for every value to be."""
-        return self.values
-
 
 @dataclass(frozen=True)
 class Exponential:
@@ -85,10 +73,6 @@ class Exponential:
 
     def __post_init__(self) -> None:
         _check_range(self.low, self.high, log=False)
-
-    def ends(self) -> tuple[Scalar, ...]:
-        """Values that must be valid for every value to be."""
-        return (self.low, self.high)
 
     def quantile(self, share: float) -> float:
         """The value below which `share` of the draws lie."""

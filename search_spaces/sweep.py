@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 from search_spaces.confirmation import Confirmation
 from search_spaces.declaration import check_declaration, check_json
-from search_spaces.distributions import Distribution, listed
+from search_spaces.distributions import Choice, Distribution, listed
 from search_spaces.halving import Halving
 from search_spaces.known_names import known_names
 from search_spaces.names import GENERATED_LENGTH, check_condition_name, condition_name_of
@@ -369,7 +369,8 @@ def _validate(sweep: Sweep) -> None:
     for path, distribution in (sweep.search.space if sweep.search else {}).items():
         if path in secrets:
             raise InputError(f"{sweep.name}: `{path}` is a secret, which makes no condition; it cannot be searched.")
-        for value in distribution.ends():
+        ends = distribution.values if isinstance(distribution, Choice) else (distribution.low, distribution.high)
+        for value in ends:
             check_json(sweep.name, with_value(sweep.base, path, value))
     if sweep.search and sweep.search.num_settings() < 1:
         raise InputError(f"{sweep.name}: `num_trials` must be at least 1, but got {sweep.search.num_trials}.")

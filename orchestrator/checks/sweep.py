@@ -203,24 +203,24 @@ def check_fingerprints(sweep: Sweep, fingerprints: Mapping[str, str] | InputErro
             remedy = "Restore the earlier data, set PONDERAY_RUNS to another folder, or let `run --again` train anew."
             return Check("data", "failed", found, remedy)
     if unwatched := check_unwatched_data(sweep):
-        return unwatched
+        return unwatched[0]
     distinct = list(filter(None, dict.fromkeys(fingerprints.values())))
     found = f"fingerprint {', '.join(distinct)}{', as before' if replicates else ''}" if distinct else "no fingerprint"
     return Check("data", "ok", found)
 
 
-def check_unwatched_data(sweep: Sweep) -> Check | None:
+def check_unwatched_data(sweep: Sweep) -> list[Check]:
     """A warning of a path of data in the sweep's configs, if the trainable has no fingerprint of them."""
     if hasattr(load(sweep.trainable).module, "fingerprint"):
-        return None
+        return []
     configs = [sweep.config(condition, sweep.seeds[0]) for condition in sweep.conditions] or [sweep.base]
     leaves = (leaf for config in configs for leaf in flatten(config).items())
     named = next((path for path, value in leaves if _holds_data(path, value)), "")
     if not named:
-        return None
+        return []
     found = f"nothing tells when the files at `{named}` change, and results on old and new ones count as one"
     remedy = f"Give {sweep.trainable} a function `fingerprint(config)`: a text that changes with them."
-    return Check("data", "warning", found, remedy)
+    return [Check("data", "warning", found, remedy)]
 
 
 def _holds_data(path: str, value: object) -> bool:

@@ -42,7 +42,7 @@ def check(
     sweep = find(name, smoke, values, None)
     check_contract(sweep)
     out.print(f"contract ok: {sweep.name}, {sweep.num_conditions()} conditions, {sweep.trainable}", markup=False)
-    for warning in filter(None, (*check_secrets(sweep), check_unwatched_data(sweep))):
+    for warning in (*check_secrets(sweep), *check_unwatched_data(sweep)):
         out.print(f"Warning: {warning.line()}", markup=False, soft_wrap=True)
     with tempfile.TemporaryDirectory(prefix="ponderay-check-") as folder:
         settings = replace(read_settings(), runs=Path(folder), storage="")

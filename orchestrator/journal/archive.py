@@ -20,7 +20,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 from orchestrator.journal.curve_file import CURVE_FILE
 from orchestrator.journal.file_names import CHECKPOINT, is_artifact, is_plain
 from orchestrator.journal.study_file import STUDY_FILE
-from orchestrator.machine.durable_files import make_folder, new_file, replace_durably
+from orchestrator.machine.durable_files import make_folder, written_durably
 from trainables.errors import InputError, shown
 
 ABOUT: Final = "archive.json"
@@ -43,25 +43,19 @@ def write_archive(file: Path, about: Mapping[str, Any], entries: Iterable[tuple[
         entries: names, each with its content or the file that holds it.
     """
     make_folder(file.parent)
-    partial, digests = file.with_name(f"{file.name}.partial"), dict[str, str]()
-    try:
-        with new_file(partial) as opened, ZipFile(opened, "w") as archive:
-            for name, content in entries:
-                info, digest = ZipInfo(name), hashlib.sha256()
-                info.compress_type = ZIP_STORED if CHECKPOINT.fullmatch(name.rpartition("/")[2]) else ZIP_DEFLATED
-                with contextlib.ExitStack() as stack:
-                    target = stack.enter_context(archive.open(info, "w", force_zip64=True))
-                    blocks = (
-                        _blocks(stack.enter_context(content.open("rb"))) if isinstance(content, Path) else [content]
-                    )
-                    for block in blocks:
-                        digest.update(block)
-                        target.write(block)
-                digests[name] = digest.hexdigest()
-            archive.writestr(ABOUT, json.dumps({"format": FORMAT, **about, "sha256": digests}), ZIP_DEFLATED)
-        replace_durably(partial, file)
-    finally:
-        partial.unlink(missing_ok=True)
+    digests: dict[str, str] = {}
+    with written_durably(file) as opened, ZipFile(opened, "w") as archive:
+        for name, content in entries:
+            info, digest = ZipInfo(name), hashlib.sha256()
+            info.compress_type = ZIP_STORED if CHECKPOINT.fullmatch(name.rpartition("/")[2]) else ZIP_DEFLATED
+            with contextlib.ExitStack() as stack:
+                target = stack.enter_context(archive.open(info, "w", force_zip64=True))
+                blocks = _blocks(stack.enter_context(content.open("rb"))) if isinstance(content, Path) else [content]
+                for block in blocks:
+                    digest.update(block)
+                    target.write(block)
+            digests[name] = digest.hexdigest()
+        archive.writestr(ABOUT, json.dumps({"format": FORMAT, **about, "sha256": digests}), ZIP_DEFLATED)
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,11 @@ from typing import Any, Final
 
 from orchestrator.journal.lines import Record, line_of, parse
 from orchestrator.machine.clock import now_ms
-from orchestrator.machine.durable_files import make_folder, new_file, open_itself, replace_durably
+from orchestrator.machine.durable_files import make_folder, open_itself, write_durably
 from orchestrator.results.study import Origin, Replicate, Study
 
 FORMAT: Final = 2
 STUDY_FILE: Final = "study.jsonl"
-PARTIAL: Final = "study.partial"
 KINDS: Final = ("sweep", "origin", "condition", "replicate", "mirror", "code")
 OWN: Final = ("crc32", "kind", "name", "time_ms")
 """What every line has beside what it says."""
@@ -216,9 +215,7 @@ class StudyFile:
         }
         try:
             make_folder(folder)
-            with new_file(folder / PARTIAL) as file:
-                file.write(lines_of(found.study_id, self._generation, self.content))
-            replace_durably(folder / PARTIAL, self._path)
+            write_durably(self._path, lines_of(found.study_id, self._generation, self.content))
             self._file = open_itself(str(self._path), os.O_WRONLY | os.O_APPEND)
         except OSError as error:
             self.fault = f"{self._path} cannot be written: {error.strerror or error}"

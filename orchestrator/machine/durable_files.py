@@ -6,9 +6,11 @@ cache that is looked at before it is used needs none of it, nor does what says w
 Where others may write into the folder, a link may stand in a file's place. Nothing is written or removed through one.
 """
 
+import contextlib
 import errno
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -79,12 +81,23 @@ def replace_durably(partial: Path, path: Path) -> None:
     sync(path.parent)
 
 
+@contextlib.contextmanager
+def written_durably(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which then is whole, or as it was before where writing failed; in a folder that is there."""
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        with new_file(partial) as file:
+            yield file
+        replace_durably(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
 def write_durably(path: Path, content: bytes) -> None:
     """Writes a file, whole or as it was before, in a folder that is there."""
-    partial = path.with_name(f"{path.name}.partial")
-    with new_file(partial) as file:
+    with written_durably(path) as file:
         file.write(content)
-    replace_durably(partial, path)
 
 
 def create_atomically(file: Path, text: str, mode: int) -> None:

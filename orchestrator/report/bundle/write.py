@@ -14,7 +14,7 @@ from pathlib import Path
 from platform import python_version
 from typing import Final
 
-from orchestrator.machine.durable_files import new_file, replace_durably
+from orchestrator.machine.durable_files import written_durably
 from orchestrator.report.answers import Answers
 from orchestrator.report.bundle.records import provenance_json, question_json, search_json, study_json
 from orchestrator.report.table import Table, to_csv
@@ -147,18 +147,13 @@ def write_bundle(
             f"A bundle may have {MOST_METRICS:,} metrics at most, but this one would have {num_metrics:,}; the report "
             "without --bundle has no such limit."
         )
-    partial = file.with_name(file.name + ".partial")
-    try:
-        with new_file(partial) as opened, zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, content in sorted(members.items()):
-                entry = zipfile.ZipInfo(name, _TIME)
-                entry.compress_type = zipfile.ZIP_DEFLATED
-                entry.create_system = 3  # Unix, whatever system writes: equal content gives equal bytes
-                entry.external_attr = 0o100644 << 16
-                archive.writestr(entry, content)
-        replace_durably(partial, file)
-    finally:
-        partial.unlink(missing_ok=True)
+    with written_durably(file) as opened, zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in sorted(members.items()):
+            entry = zipfile.ZipInfo(name, _TIME)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system = 3  # Unix, whatever system writes: equal content gives equal bytes
+            entry.external_attr = 0o100644 << 16
+            archive.writestr(entry, content)
 
 
 def versions() -> dict[str, str]:
