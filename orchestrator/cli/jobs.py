@@ -29,6 +29,7 @@ from orchestrator.console.printing import Format, OutputFormat, err, out, print_
 from orchestrator.machine.clock import now_ms
 from orchestrator.machine.waiting import wait_until
 from search_spaces.bounds import MOST_DEVICES
+from search_spaces.size import plain_name, size_of
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ def submit(
         from orchestrator.cluster.job_api import usable
 
         usable(address)  # before the sweep is loaded, which takes longer
+    name, smoke = plain_name(name), smoke or size_of(name) == "smoke"  # the place that a job gets bears no size
     sweep = find(name, smoke, values, seeds, resources, conditions, grid, confirm)
     check_contract(sweep)
     (place, module), variables_of_job, settings = place_in_upload(sweep), parse_variables(variables), read_settings()
@@ -160,9 +162,7 @@ def submit(
         raise InputError("--dry-run prints what --slurm or --kubernetes would send; name one of them.")
     if is_for_kubernetes:
         if kubernetes and not image:
-            raise InputError(
-                "--kubernetes needs --image IMAGE, with this version of Ponderay; docs/cluster.md makes one."
-            )
+            raise InputError("--kubernetes needs --image IMAGE, with this version of Ponderay; see docs/cluster.md.")
         if not (kubernetes and dry_run and image) or address or follow:
             needed = "`--kubernetes --dry-run --image IMAGE | kubectl apply -f -`, without --address and --follow"
             raise InputError(f"Ponderay only prints the manifest for Kubernetes, and kubectl sends it: {needed}.")

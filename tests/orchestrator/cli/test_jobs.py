@@ -97,6 +97,13 @@ def test_submit_sends_the_sources_and_says_how_to_go_on(cluster):
     ]
 
 
+def test_a_small_size_by_its_name_is_sent_as_it(cluster):
+    assert call("submit", "asr.demo.smoke").stdout.splitlines()[-1] == "Status  ponderay status asr.demo --smoke"
+    ((submission, _, _),) = cluster.sent
+    assert submission.sweep == "asr.demo.smoke"
+    assert submission.entrypoint == "python -m orchestrator run search_spaces.asr:SWEEPS.demo --smoke"
+
+
 def test_commands_for_another_address_name_it(cluster):
     said = call("submit", "asr.demo", "--smoke", "--address", "http://head:1").stdout
     assert "ponderay stop asr.demo.smoke-1 --address http://head:1" in said
