@@ -16,6 +16,7 @@ from orchestrator.cluster.ray_internals import JOB_VARIABLE
 from orchestrator.machine.network import is_loopback
 from search_spaces.redaction import is_secret_name, redacted_setting, redacted_uri, without_secrets
 from trainables.errors import InputError
+from trainables.secret import declared_names, variable_of
 
 STOP_S: Final = 60
 """What Ray gives a driver to end in order before it kills it; one needs up to 40 s."""
@@ -166,7 +167,7 @@ def parse_variables(given: list[str] | None) -> dict[str, str]:
     Raises:
         InputError: if one is not set here, or may be a secret, because Ray keeps them in a job's record and shows them.
     """
-    variables = {}
+    variables, declared = {}, set(map(variable_of, declared_names))
     for item in given or []:
         name, sign, value = item.partition("=")
         if not _NAME.fullmatch(name):
@@ -176,7 +177,7 @@ def parse_variables(given: list[str] | None) -> dict[str, str]:
                 f"`--env {name}` sends the value of this shell, but {name} is not set; set it or give a value."
             )
         variables[name] = value if sign else os.environ[name]
-        if is_secret_name(name) or redacted_setting(name, variables[name]) != variables[name]:
+        if name in declared or is_secret_name(name) or redacted_setting(name, variables[name]) != variables[name]:
             raise InputError(
                 f"`--env {name}` looks like a secret, and Ray shows a job's variables to all who see the cluster; put "
                 "it on the cluster's machines, in a file such as ~/.mlflow/credentials or ~/.aws/credentials."

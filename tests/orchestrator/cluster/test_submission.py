@@ -4,9 +4,11 @@ import json
 import math
 import os
 import subprocess
+from typing import Annotated
 
 import pytest
 
+import ponderay
 from orchestrator.cluster.ray_internals import JOB_VARIABLE
 from orchestrator.cluster.submission import (
     OF_JOBS,
@@ -18,7 +20,7 @@ from orchestrator.cluster.submission import (
     submit_again,
 )
 from search_spaces.find import sweep_functions
-from trainables.config import flatten
+from trainables.config import flatten, secret_fields
 from trainables.errors import InputError
 
 SECRETS = (
@@ -119,6 +121,15 @@ def test_secrets_do_not_travel(given, monkeypatch):
         ) as raised:
             parse_variables([form])
         assert value not in str(raised.value)
+
+
+def test_a_secret_that_a_config_declares_does_not_travel_whatever_its_name():
+    class Lab(ponderay.Config):
+        pin: Annotated[str | None, ponderay.SECRET] = None
+
+    assert secret_fields(Lab) == {"pin"}
+    with pytest.raises(InputError, match="`--env PIN` looks like a secret"):
+        parse_variables(["PIN=1234"])
 
 
 def test_what_a_job_was_doing_is_continued_by_sending_it_again(monkeypatch):
