@@ -100,7 +100,8 @@ def find_upload(settings: Settings, project: Path = PROJECT, modules: Iterable[s
             folders.add((Path(folder), top if INSTALLED.intersection(Path(folder).parts) else ""))
     own = tuple(_of_user(settings, *place) for place in sorted(folders))
     if (root / "pyproject.toml").is_file() and not own:
-        every = _of_repository(root) or _walk(root, root)
+        known = _of_repository(root)
+        every = _walk(root, root) if known is None else known
         candidates: Iterable[Path] = (file for file in every if file.parts[0] != BUNDLES)
     else:
         candidates = (file for package in PACKAGES for file in _walk(root / package, root))
@@ -129,10 +130,10 @@ def _of_user(settings: Settings, root: Path, package: str) -> Upload:
         InputError: if it has a folder with the name of one of Ponderay's packages, or is the home folder, which holds
             more than a model.
     """
-    candidates: Iterable[Path]
+    candidates: Iterable[Path] | None
     if package:
         candidates = _walk(root / package, root) if (root / package).is_dir() else [Path(f"{package}.py")]
-    elif not (candidates := _of_repository(root)):
+    elif (candidates := _of_repository(root)) is None:
         if Path.home().resolve().is_relative_to(root):
             raise InputError(
                 f"All of the sweep's folder goes with a job, but that is {root}; put the file into one of its own."
@@ -197,13 +198,13 @@ def _add(package: zipfile.ZipFile, name: str, content: bytes, mode: int) -> None
     package.writestr(entry, content)
 
 
-def _of_repository(root: Path) -> list[Path]:
-    """The files that git knows or would take; none where neither the folder nor one above it is a repository.
+def _of_repository(root: Path) -> list[Path] | None:
+    """The files that git knows or would take; None where neither the folder nor one above it is a repository.
 
     Raises:
         InputError: if one is, and git does not read it: then nobody knows what must stay here.
     """
-    return _of_git(root) if any((folder / ".git").exists() for folder in (root, *root.parents)) else []
+    return _of_git(root) if any((folder / ".git").exists() for folder in (root, *root.parents)) else None
 
 
 def _of_git(root: Path) -> list[Path]:

@@ -253,11 +253,12 @@ def test_a_sweep_of_ones_own_goes_with_its_folder_and_ponderays_packages_alone(t
     assert found.num_files == len(found.files) + 3
 
 
-def test_a_sweep_that_git_would_leave_here_is_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize("ignored", ["scratch*.py", "*"])
+def test_a_sweep_that_git_would_leave_here_is_refused(tmp_path, monkeypatch, ignored):
     make_repository(tmp_path)
     write(tmp_path / "scratch_of_mine.py", "")
     write(tmp_path / "other.py", "")
-    write(tmp_path / ".gitignore", "scratch*.py\n")
+    write(tmp_path / ".gitignore", f"{ignored}\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InputError, match=r"A job needs .*/scratch_of_mine\.py, but it stays here, as what \.gitignore"):
         find_upload(settings(tmp_path / "x"), modules=["scratch_of_mine"])
