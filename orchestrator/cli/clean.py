@@ -53,8 +53,10 @@ def _removable(settings: "Settings") -> dict[str, list[Path]]:
     """Files and folders by what they are; a link is removed itself."""
     from orchestrator.journal.file_names import CHECKPOINT, JOURNAL
     from orchestrator.journal.study_file import read_study_file
+    from orchestrator.machine.process_lock import Lease
 
     runs = settings.runs
+    of_tune = [path for name in ("tune-*", "new-tune-*") for path in runs.glob(name)]
     unpacked, aside, orphans = list[Path](), list[Path](), list[Path]()
     for folder in sorted(runs.glob("replicates/*")):
         content = read_study_file(folder)
@@ -72,7 +74,7 @@ def _removable(settings: "Settings") -> dict[str, list[Path]]:
             ]
     return {
         "cache": list((runs / "cache").glob("*")),
-        "left by killed drivers (tune-*)": [*runs.glob("tune-*"), *runs.glob("new-tune-*")],
+        "left by killed drivers (tune-*)": [path for path in of_tune if not Lease(path / "in_use").is_held()],
         "checkpoints unpacked for reading": unpacked,
         "damaged files set aside": aside,
         "replicates in no study": orphans,
