@@ -147,7 +147,7 @@ def _causality(
         cuts = _cuts(len(examples[i].inputs))
         for cut in cuts[1:-1:2] or cuts:
             after = _possible(predict, [*examples[:i], _until(examples[i], cut + 1), *examples[i + 1 :]])
-            if after and (found := _first_moved(before, after, {i: cut}, examples, rounding)):
+            if after and (found := _first_moved(before, after, {i: cut}, examples, rounding, asks_anew=True)):
                 changed = f"inputs of {examples[i].name} cut off after {_place((cut,))}"
                 return Finding(CAUSAL, "finding", changed, *found)
     return _answer(CAUSAL, predict, before, examples, changes(), rounding)
@@ -177,7 +177,7 @@ def _blindness(
                 others = [*examples]
                 others[i] = replace(examples[i], targets=own[: len(own) // 2])
                 after = _possible(predict, others)
-                if after and (found := _first_moved(before, after, {i: None}, examples, rounding)):
+                if after and (found := _first_moved(before, after, {i: None}, examples, rounding, asks_anew=True)):
                     return Finding(BLIND, "finding", f"half of the targets of {examples[i].name} left out", *found)
         return _answer(BLIND, predict, before, examples, all_changes(), rounding)
     fits = [i for i in with_targets if len(before[i].probabilities) == len(examples[i].targets)]
@@ -301,7 +301,7 @@ def _answer(
     is_any = False
     for changed, others, still in changes:
         is_any = True
-        if found := _first_moved(before, predict(others), still, examples, rounding):
+        if found := _first_moved(before, predict(others), still, examples, rounding, check == BLIND):
             return Finding(check, "finding", changed, *found)
     return Finding(check) if is_any else unchecked(check, "all that could be changed is alike")
 
@@ -312,8 +312,9 @@ def _first_moved(
     still: dict[int, int | None],
     examples: list[Example],
     rounding: float,
+    asks_anew: bool = False,
 ) -> tuple[str, float] | None:
-    """What moved first of what must stay, and by how much."""
+    """What moved first of what must stay, and by how much; `asks_anew`: the places that are asked may be others."""
     for i, last in still.items():
         end = None if last is None else last + 1
         for name, least in (("probabilities", True), ("decisions", False)):
@@ -325,10 +326,13 @@ def _first_moved(
                 return f"the shape of the {name} of {examples[i].name}", float(abs(one.size - other.size))
             apart = np.abs(one.astype(np.float64) - other.astype(np.float64))
             bound = ABSOLUTE + rounding * np.maximum(np.abs(one), np.abs(other)) if least else 0.0
-            is_moved = np.nan_to_num(apart) > bound
+            is_moved = (np.isfinite(one) != np.isfinite(other)) | (apart > bound)
+            if asks_anew and least:
+                is_moved &= ~(np.isnan(one).all(-1, keepdims=True) | np.isnan(other).all(-1, keepdims=True))
             if is_moved.any():
                 place = np.argwhere(is_moved)[0][:1].tolist()
-                return f"{name} of {examples[i].name} from {_place(place)} on", float(np.nanmax(apart))
+                by = float(np.nan_to_num(apart[is_moved].max(), nan=np.inf, posinf=np.inf))
+                return f"{name} of {examples[i].name} from {_place(place)} on", by
     return None
 
 

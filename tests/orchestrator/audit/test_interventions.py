@@ -123,6 +123,16 @@ def gate_peeks(x, _):
     return predicted(plain(x), following[:, 0] > 1.2)
 
 
+def asks_by_the_next_place(x, _):
+    return predicted(plain(x).masked_fill(torch.cat([x[1:], x[:1]])[:, :1] > 1.2, torch.nan))
+
+
+def asks_by_targets(x, y):
+    """Where there is one, and not at the end."""
+    is_asked = (y > 0) & (torch.arange(len(x)) < len(x) - 1)
+    return predicted(plain(x).masked_fill(~is_asked[:, None], torch.nan))
+
+
 def reads_targets(x, y):
     return predicted(plain(x) + nn.functional.one_hot(y, 8))
 
@@ -217,6 +227,7 @@ LEAKS = {
     "knows how long an item is": (each(lambda x, y: predicted(plain(x) + len(x) / 9)), {}, CAUSAL),
     "a batch of eight runs more than is counted": (dense_in_large_batches, {}, COUNTED),
     "only its gate sees the next place, at times": (each(gate_peeks), {}, CAUSAL),
+    "only whether it answers depends on the next place": (each(asks_by_the_next_place), {}, CAUSAL),
 }  # fmt: skip
 
 
@@ -284,6 +295,7 @@ def masks_of_all_at_once(examples):
 
 
 CLEAN = {
+    "asks where there is a target": (each(asks_by_targets), {}),
     "draws for all at once": (masks_of_all_at_once, {"draws": True}),
     "routed, causal": (each(lambda x, y: routed(x)), {}),
     "bidirectional that says so": (each(lambda x, y: predicted(BOTH(x[None])[0][0])), {"causal": False}),
