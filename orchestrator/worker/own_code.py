@@ -10,6 +10,9 @@ SWEEP: Final = "Sweep"
 LOOKS_UP: Final = frozenset({"globals", "eval", "exec"})
 """By these, and by `sys.modules`, a function may use what it does not name."""
 
+OF_MODULE: Final = frozenset({"vars", "locals", "dir"})
+"""At the top of a module, without an argument, these look up what stands there."""
+
 HARMLESS: Final = frozenset({
     "abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "frozenset", "getattr", "int", "isinstance",
     "len", "list", "map", "max", "min", "print", "range", "repr", "reversed", "round", "set", "sorted", "str", "sum",
@@ -67,7 +70,7 @@ def used(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     while new := {i for i, own in enumerate(defined) if i not in found and own & wanted}:
         found |= new
         wanted |= set().union(*(names[i] for i in new))
-        if wanted & LOOKS_UP or any(("sys", "modules") in attributes[i] for i in found):
+        if wanted & LOOKS_UP or any(("sys", "modules") in attributes[i] or _looks_around(body[i]) for i in found):
             wanted |= set().union(*(own for i, own in enumerate(defined) if i not in making))
     return [body[i] for i in sorted(found)]
 
@@ -179,6 +182,14 @@ def _acts(statement: ast.stmt, own: set[str], every: set[str]) -> bool:
             reaches = any(isinstance(node, (ast.Attribute, ast.Subscript)) for one in targets for node in ast.walk(one))
             return not own or reaches or any(isinstance(node, ast.Call) for node in ast.walk(statement))
     return True
+
+
+def _looks_around(statement: ast.stmt) -> bool:
+    """Whether a statement at the top calls `vars()` or the like; in a function that has its own names alone."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return False
+    calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call) and not node.args)
+    return any(isinstance(call.func, ast.Name) and call.func.id in OF_MODULE for call in calls)
 
 
 def _is_of_program(statement: ast.stmt) -> bool:

@@ -89,6 +89,7 @@ def test_a_model_that_is_reached_through_a_registry_counts(tmp_path, monkeypatch
             "def put(f, into):\n    into[f.__name__] = f\n\n\nNAMES = [all_in()]\ntoy =",
         ),
         ("MODELS['rate']()", "globals()['rate']()"),
+        *(("\ndef train(", f"\nMODELS = {looks_up}()\n\n\ndef train(") for looks_up in ("vars", "locals", "dir")),
         ("MODELS['rate']()", "getattr(sys.modules[__name__], 'rate')()"),
     ],
 )
