@@ -20,11 +20,10 @@ from orchestrator.results.lookup import no_points
 from orchestrator.scheduler.earlier_results import EarlierResults
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.load import load_declaration, load_if_run, load_study
-from search_spaces.confirmation import Confirmation
+from search_spaces.confirmation import ENDING, Confirmation
 from search_spaces.sweep import Condition, Sweep
 from trainables.errors import InputError
 
-ENDING: Final = ".confirm"
 MOST_CHOSEN: Final = 12
 
 

@@ -2,6 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
+
+ENDING: Final = ".confirm"
+"""What the name of such a sweep adds to that of the other one."""
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from orchestrator.console.printing import Format, OutputFormat, err, out, print_
 from orchestrator.machine.clock import now_ms
 from orchestrator.machine.waiting import wait_until
 from search_spaces.bounds import MOST_DEVICES
+from search_spaces.confirmation import ENDING
 from search_spaces.size import plain_name, size_of
 from trainables.errors import InputError
 
@@ -148,16 +149,17 @@ def submit(
     sweep = find(name, smoke, values, seeds, resources, conditions, grid, confirm)
     check_contract(sweep)
     (place, module), variables_of_job, settings = place_in_upload(sweep), parse_variables(variables), read_settings()
+    study = sweep.name + (ENDING if confirm else "")
     given = (retry, conditions, grid, again, confirm)
     options = run_options(smoke, values, seeds, resources, accept_code, max_device_hours, *given)
     if is_for_slurm:
         if not slurm or address or follow or is_for_kubernetes:
             rule = "--nodes and --sbatch go with --slurm, and --slurm goes with no option of another kind of cluster"
             raise InputError(f"{rule}: --address, --follow, and those of Kubernetes.")
-        here = Submission(sweep.name, entrypoint(name, options), variables_of_job, name)  # they share this folder
+        here = Submission(study, entrypoint(name, options), variables_of_job, name)  # they share this folder
         _send_to_slurm(here, settings, nodes or 1, sbatch, dry_run)
         return
-    submission = Submission(sweep.name, entrypoint(place, options), variables_of_job, name)
+    submission = Submission(study, entrypoint(place, options), variables_of_job, name)
     if dry_run and not is_for_kubernetes:
         raise InputError("--dry-run prints what --slurm or --kubernetes would send; name one of them.")
     if is_for_kubernetes:

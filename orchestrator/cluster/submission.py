@@ -39,7 +39,7 @@ class Submission:
     """A sweep on its way to a cluster.
 
     Attributes:
-        sweep: its full name, such as asr.demo.smoke.
+        sweep: the full name of the study that it runs, such as asr.demo.smoke or asr.demo.confirm.
         entrypoint: the shell command that runs it.
         variables: of the environment of its driver and workers; none is a secret.
         typed_name: the sweep as the user named it, from the folder that was sent or any other.
@@ -52,13 +52,14 @@ class Submission:
 
 
 def status_name(submission: Submission) -> list[str]:
-    """Arguments of `ponderay status`, which before a record finds no sweep of the user's own by its name."""
+    """Arguments of `ponderay status`, which before a record finds no sweep of the user's own by its name.
+
+    What confirms a choice has no other name than its study's.
+    """
     words = shlex.split(submission.entrypoint)
-    return (
-        [submission.typed_name, *(["--smoke"] if "--smoke" in words else [])]
-        if submission.typed_name
-        else [submission.sweep]
-    )
+    if not submission.typed_name or "--confirm" in words:
+        return [submission.sweep]
+    return [submission.typed_name, *(["--smoke"] if "--smoke" in words else [])]
 
 
 def run_options(

@@ -104,6 +104,17 @@ def test_a_small_size_by_its_name_is_sent_as_it(cluster):
     assert submission.entrypoint == "python -m orchestrator run search_spaces.asr:SWEEPS.demo --smoke"
 
 
+def test_what_confirms_a_choice_goes_by_the_name_of_its_study(cluster):
+    cluster.known = [job("asr.demo-1", "RUNNING", "asr.demo")]
+    assert call("submit", "asr.demo", "--confirm").stdout.splitlines()[1:] == [
+        "Job     asr.demo.confirm-1",
+        "Follow  ponderay logs asr.demo.confirm-1 --follow",
+        "Stop    ponderay stop asr.demo.confirm-1",
+        "Status  ponderay status asr.demo.confirm",
+    ]
+    assert call("submit", "asr.demo", "--confirm", "--slurm", "--dry-run").stdout.count("asr.demo.confirm") == 2
+
+
 def test_commands_for_another_address_name_it(cluster):
     said = call("submit", "asr.demo", "--smoke", "--address", "http://head:1").stdout
     assert "ponderay stop asr.demo.smoke-1 --address http://head:1" in said
