@@ -155,14 +155,18 @@ def _read(files: Sequence[Path]) -> dict[str, bytes]:
     """The contents of artifacts by name.
 
     Raises:
-        ValueError: if one is no file; of a pipe or a device there would be no end.
+        ValueError: if one is no file, as of a pipe or a device there would be no end; or two have one name.
     """
     if not isinstance(files, Sequence) or isinstance(files, str | bytes):
         raise ValueError(f"`artifacts` must be a list of files, but got {shown(files)}.")
+    contents: dict[str, bytes] = {}
     for file in files:
         if not _is(file, stat.S_ISREG):
             raise ValueError(f"An artifact must be a file, but there is no file {shown(str(file))}.")
-    return {Path(file).name: Path(file).read_bytes() for file in files}
+        if (name := Path(file).name) in contents:
+            raise ValueError(f"Artifacts of one report must have different names, but two are {name!r}; rename one.")
+        contents[name] = Path(file).read_bytes()
+    return contents
 
 
 def _is(path: Path, kind: Callable[[int], bool]) -> bool:

@@ -28,6 +28,18 @@ def test_an_evaluation_that_reports_twice_is_refused(work):
         trial.report({"per": 1.0}, step=1)
 
 
+@pytest.mark.parametrize("kind", [JournalTrial, EvaluationTrial])
+def test_two_artifacts_of_one_name_are_refused(work, kind, tmp_path):
+    """One would take the place of the other."""
+    files = [tmp_path / part / "plot.png" for part in ("train", "test")]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text(str(file))
+    trial = kind(ReplicateFolder(work.folder, {}), work, print, is_writer=True)
+    with pytest.raises(ValueError, match=r"must have different names, but two are 'plot\.png'; rename one\.$"):
+        trial.report({"loss": 1.0}, step=1, artifacts=files)
+
+
 def test_what_a_report_may_hold_is_read_back_as_it_was_written(work):
     folder = ReplicateFolder(work.folder, {})
     values = {"a": np.float32(1.5), "b": torch.tensor(2), "c": True, "d": float("inf"), "e": np.int64(3)}
