@@ -19,6 +19,7 @@ from rich.console import Console
 from orchestrator.checks.check import Check, refuse_failed
 from orchestrator.checks.sweep import before_ray, check_places, check_secrets, check_unwatched_data, read_fingerprints
 from orchestrator.cluster.address import living_nodes, refuse_silent, refuse_unusable
+from orchestrator.cluster.submission import command_of_job
 from orchestrator.console.errors import RefusedError
 from orchestrator.console.printing import err
 from orchestrator.environment.settings import Settings
@@ -338,7 +339,7 @@ class _Driver:
         try:
             with _must_answer(settings.tracking_uri):
                 notes = StudyNotes(self.file, factory, self.lease.token, view.note, self.stopping.lose, copies)
-                recorder = Recorder(self.opened, factory, queue, notes, view.note, self.is_new)
+                recorder = Recorder(self.opened, factory, queue, notes, view.note, self.is_new, command_of_job())
                 known = recorder.known
         except BaseException:
             queue.close()

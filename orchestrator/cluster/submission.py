@@ -30,6 +30,9 @@ OF_JOBS: Final = MappingProxyType(
 TYPED_NAME: Final = "ponderay.named"
 """The key of a job's metadata for the sweep as the user named it: a file lies elsewhere in what is sent."""
 
+RAYJOB: Final = "ponderay.rayjob"
+"""The key of a job's metadata for the name of the RayJob that made its cluster, and is what to begin again."""
+
 RUN: Final = ("python", "-m", "orchestrator", "run")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -127,7 +130,8 @@ def is_job() -> bool:
 def continued_by(options: Sequence[str]) -> str:
     """The command that goes on with the `ponderay run` of `options` in this process: in a job, one that sends it again.
 
-    Of a job in an allocation of Slurm it names the sweep, its options and the nodes; the batch file has the rest.
+    Of a job in an allocation of Slurm it names the sweep, its options and the nodes; the batch file has the rest. A
+    RayJob of Kubernetes is made anew from what the cluster has of it.
     """
     if _is_job_of_slurm():
         nodes = os.environ.get("SLURM_JOB_NUM_NODES", "1")
@@ -136,8 +140,10 @@ def continued_by(options: Sequence[str]) -> str:
         job = json.loads(os.environ[JOB_VARIABLE])
         variables = (job.get("runtime_env") or {}).get("env_vars") or {}
         given = {name: value for name, value in variables.items() if name not in OF_JOBS}
-        typed = (job.get("metadata") or {}).get(TYPED_NAME, "")
-        return submit_again(shlex.join([*RUN, *options]), given, None, typed)
+        metadata = job.get("metadata") or {}
+        if rayjob := metadata.get(RAYJOB):
+            return f"kubectl get rayjob {shlex.quote(rayjob)} -o yaml | kubectl replace --force -f -"
+        return submit_again(shlex.join([*RUN, *options]), given, None, metadata.get(TYPED_NAME, ""))
     return shlex.join(["ponderay", "run", *options])
 
 
@@ -145,7 +151,12 @@ def this_command() -> str:
     """What continues the command of this process; a job is sent again, for nobody types what runs in it."""
     command, *options = sys.argv[1:]
     again = continued_by(options) if command == "run" else shlex.join(["ponderay", command, *options])
-    return without_secrets(again)
+    return again if again.startswith("kubectl ") else without_secrets(again)
+
+
+def command_of_job() -> str:
+    """What sends the `ponderay run` of this process again, where it is a job; else nothing."""
+    return this_command() if is_job() and sys.argv[1:2] == ["run"] else ""
 
 
 def refuse_loopback(addresses: Mapping[str, str], what: str) -> None:

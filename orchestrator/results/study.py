@@ -75,7 +75,7 @@ class Origin:
     Attributes:
         commit: of the sources; with `+` where files differed.
         packages: `name==version` of what results depend on.
-        command: the command line.
+        command: the command line; of a job what sends it again.
     """
 
     commit: str
@@ -84,9 +84,9 @@ class Origin:
 
     @property
     def again(self) -> str:
-        """The command line that goes on with it: a job, which runs the package itself, is sent again.
+        """The command line that goes on with it.
 
-        `__main__.py` is how earlier versions noted a job.
+        Earlier versions noted of a job what it ran, and the first of them `__main__.py` for the package.
         """
         return re.sub(r"^(python -m orchestrator|__main__\.py) run ", "ponderay submit ", self.command)
 

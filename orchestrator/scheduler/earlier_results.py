@@ -135,7 +135,7 @@ class EarlierResults:
             return
         origin = self.known.origins.get(known.key)
         again = origin.again if origin else ""
-        is_job = again.startswith("ponderay submit ")
+        is_job = again.startswith(("ponderay submit ", "kubectl "))
         remedy = f"`{again}` continues it on its cluster" if is_job else f"Run it on {known.host}"
         raise RefusedError(
             f"{task.work.label} was last trained on {known.host}, and its checkpoints are not in "

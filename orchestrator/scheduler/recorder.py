@@ -48,6 +48,7 @@ class Recorder:
         study: the study file, which goes before what is written into MLflow.
         tell: told what MLflow lacks.
         is_new: whether the store has nothing yet; then nothing waits for it.
+        of_job: the command that sends this process again; empty where it is no job.
 
     Attributes:
         unfinished_conditions: names of those whose summary an earlier driver may not have written.
@@ -61,9 +62,10 @@ class Recorder:
         study: StudyNotes,
         tell: Callable[[str], None],
         is_new: bool = False,
+        of_job: str = "",
     ) -> None:
         self._opened, self._factory, self._queue = opened, factory, queue
-        self._study, self._tell = study, tell
+        self._study, self._tell, self._of_job = study, tell, of_job
         self.unfinished_conditions, self._deleted = set[str](), set[str]()
         self._mirrored = Study(factory.sweep.name, ())
         if not is_new:
@@ -372,7 +374,7 @@ class Recorder:
             return UNKNOWN
         trainable = task.work.trainable
         commit = checkout.git_commit(checkout.source_of(trainable))
-        return Origin(commit, checkout.package_versions(trainable), checkout.command())
+        return Origin(commit, checkout.package_versions(trainable), self._of_job or checkout.command())
 
     def _end_tags(self, task: Task) -> dict[str, str]:
         known = task.summary

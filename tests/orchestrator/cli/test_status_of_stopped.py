@@ -54,6 +54,15 @@ def test_it_is_continued_by_the_command_with_which_it_was_begun(settings, printe
     ) in printed(status, name="tiny.left")
 
 
+def test_what_a_job_began_is_continued_by_sending_the_job_again(settings, printed, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "17")
+    monkeypatch.setenv("SLURM_JOB_NUM_NODES", "4")
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "/shared/runs/.slurm-17-a1b2c3/auth_token")
+    stop(settings, "run", "sweeps.py:left", "--set", "sleep_s=0")
+    again = "`ponderay submit sweeps.py:left --set sleep_s=0 --slurm --nodes 4` continues it.\n"
+    assert again in printed(status, name="tiny.left")
+
+
 def test_where_no_command_is_recorded_the_sweeps_own_is_shown(settings, printed):
     stop(settings, "notebook")
     assert ": `ponderay run tiny.left` continues it.\n" in printed(status, name="tiny.left")

@@ -79,7 +79,7 @@ def test_it_asks_for_a_token_and_ends_with_its_job():
     job = manifest(ON_BUCKET)
     spec = job["spec"]
     assert (job["metadata"]["name"], spec["entrypoint"]) == ("asr-demo-smoke-5feb49", ENTRYPOINT)
-    assert spec["metadata"] == {"ponderay.sweep": "asr.demo.smoke"}
+    assert spec["metadata"] == {"ponderay.sweep": "asr.demo.smoke", "ponderay.rayjob": "asr-demo-smoke-5feb49"}
     assert spec["shutdownAfterJobFinishes"] is True
     assert spec["rayClusterSpec"]["authOptions"] == {"mode": "token"}
     assert spec["rayClusterSpec"]["rayVersion"] == version("ray")

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import subprocess
+import sys
 from typing import Annotated
 
 import pytest
@@ -12,12 +13,15 @@ import ponderay
 from orchestrator.cluster.ray_internals import JOB_VARIABLE
 from orchestrator.cluster.submission import (
     OF_JOBS,
+    RAYJOB,
     TYPED_NAME,
+    command_of_job,
     continued_by,
     entrypoint,
     parse_variables,
     run_options,
     submit_again,
+    this_command,
 )
 from search_spaces.find import sweep_functions
 from trainables.config import flatten, secret_fields
@@ -146,6 +150,14 @@ def test_what_a_job_was_doing_is_continued_by_sending_it_again(monkeypatch):
     assert continued_by(options) == "ponderay submit models/demo.py:demo --smoke --set controller.mu=0.3"
     monkeypatch.setenv(JOB_VARIABLE, json.dumps({"runtime_env": {}}))
     assert continued_by(options) == f"ponderay submit {plain}"
+    monkeypatch.setenv(
+        JOB_VARIABLE, json.dumps({"metadata": {"ponderay.sweep": "asr.demo", RAYJOB: "asr-demo-5feb49"}})
+    )
+    monkeypatch.setattr(sys, "argv", ["__main__.py", "run", *options])
+    again = "kubectl get rayjob asr-demo-5feb49 -o yaml | kubectl replace --force -f -"
+    assert this_command() == command_of_job() == again
+    monkeypatch.setattr(sys, "argv", ["my_own_job.py"])
+    assert command_of_job() == ""
     monkeypatch.delenv(JOB_VARIABLE)
     monkeypatch.setenv("SLURM_JOB_ID", "17")
     monkeypatch.setenv("SLURM_JOB_NUM_NODES", "4")
