@@ -9,6 +9,7 @@ import typer
 from orchestrator.cli.options import Smoke, SweepName, find_recorded
 from orchestrator.console.printing import path_from_here, say
 from search_spaces.bounds import MOST_SEED
+from search_spaces.names import PART_BYTES
 
 
 def checkpoint(
@@ -32,6 +33,7 @@ def checkpoint(
     from orchestrator.results.lookup import find_condition
     from orchestrator.scheduler.kept_checkpoint import kept_checkpoint
     from orchestrator.tracking.load import load_study
+    from trainables.config import content_hash
 
     folder = folder_at(to, "--to")
     settings, sweep = read_settings(), find_recorded(name, smoke)
@@ -39,7 +41,11 @@ def checkpoint(
     condition = find_condition(study, condition)
     kept = kept_checkpoint(study, condition, seed, evaluation, settings)
     folder.mkdir(parents=True, exist_ok=True)
-    place = folder / f"{sweep.name}.{condition}.seed{seed}{kept.path.suffix}".replace("/", "_")
+    stem = f"{sweep.name}.{condition}.seed{seed}".replace("/", "_")
+    if len(stem.encode()) > PART_BYTES:  # digits tell apart what begins alike
+        end = f".{content_hash(condition)[:8]}.seed{seed}"
+        stem = stem.encode()[: PART_BYTES - len(end)].decode(errors="ignore") + end
+    place = folder / f"{stem}{kept.path.suffix}"
     if kept.path.is_dir():
         shutil.copytree(kept.path, place, dirs_exist_ok=True)
     else:

@@ -1,10 +1,12 @@
 """The kept checkpoint of a replicate, against the step that its journal shows as the best."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from orchestrator import notebook
+from orchestrator.cli.checkpoint import checkpoint as copy
 from orchestrator.environment.settings import read_settings
 from orchestrator.journal.folder import ReplicateFolder
 from tests.integration.sweeps import tiny
@@ -57,6 +59,18 @@ def test_each_evaluation_has_the_checkpoint_that_is_best_under_it(runs):
 def test_what_is_not_there_is_named(runs, arguments, message):
     with pytest.raises(InputError, match=message):
         notebook.checkpoint("tiny.kept", *arguments)
+
+
+def test_copies_of_conditions_with_long_names_have_digits_in_place_of_the_end(workplace):
+    long = [f"a{'ä' * 240}{end}" for end in "12"]
+    drive(
+        tiny({name: {"x": int(name[-1]) / 2} for name in long}, name="tiny.long", seeds=(1,)),
+        new_settings(workplace / "runs"),
+    )
+    for name in long:
+        copy("tiny.long", name, 1, Path("models"))
+    first, second = sorted(path.name for path in Path("models").iterdir())
+    assert first != second and first.startswith("tiny.long.aää") and first.endswith(".seed1.pt")
 
 
 def test_runs_elsewhere_and_a_damaged_file_are_named(runs, workplace, monkeypatch):
