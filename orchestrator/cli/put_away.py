@@ -1,5 +1,6 @@
 """The commands that put results away: `rm`, `archive`, `restore` and `rename`."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -58,7 +59,7 @@ def rm(
         agree(f"Remove {number:,} of the {len(study.replicates):,} replicates of {sweep.name}", yes)
     file, number = remove(sweep.name, settings, is_chosen, to)
     say(f"Of {sweep.name} {number:,} replicate{' is' if number == 1 else 's are'} in {path_from_here(file)} now.")
-    say(f"`ponderay restore {path_from_here(file)}` brings them back.")
+    say(f"`ponderay restore {shlex.quote(path_from_here(file))}` brings them back.")
 
 
 def archive(

@@ -1,15 +1,19 @@
-"""What `ponderay clean` removes, and when it removes nothing."""
+"""What `ponderay clean` removes, and when it removes nothing; and how what `rm` puts away comes back."""
 
+import shlex
 from pathlib import Path
 
 import pytest
 
 from orchestrator.cli.clean import clean
+from orchestrator.cli.put_away import restore, rm
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import Settings
 from orchestrator.machine.process_lock import Lease
 from orchestrator.tracking.lease import StoreLease
 from orchestrator.tracking.lease_holder import FolderLeases
+from tests.integration.sweeps import tiny
+from tests.orchestrator.driven import drive, new_settings
 
 
 @pytest.mark.parametrize("place", ["runs", "runs/reruns/0a1b/installed"])
@@ -39,3 +43,11 @@ def test_a_folder_that_ray_tune_works_in_stays(workplace):
     clean(yes=True)
     assert lease.path.exists()
     lease.release()
+
+
+def test_rm_prints_what_brings_back_also_from_a_folder_with_a_space(workplace, monkeypatch, printed):
+    monkeypatch.setenv("PONDERAY_RUNS", str(workplace / "my runs"))
+    drive(tiny({"a": {}}, name="tiny.put", seeds=(1,)), new_settings(workplace / "my runs"))
+    command = printed(rm, name="tiny.put", yes=True).split("`")[1]
+    assert shlex.split(command)[:2] == ["ponderay", "restore"]
+    assert "1 replicate is back" in printed(restore, name=Path(*shlex.split(command)[2:]))
