@@ -284,9 +284,11 @@ def _send_to_slurm(
     if dry_run:
         print(text)
         return
-    job = send(text)
+    job, cluster = send(text)
     follow = [] if "output" in options else ["tail", "-F", DEFAULTS["output"].replace("%j", job)]
-    _print_next(submission, job, follow, ["scancel", "--batch", "--signal=TERM", job])
+    _print_next(
+        submission, job, follow, ["scancel", *(["-M", cluster] if cluster else []), "--batch", "--signal=TERM", job]
+    )
 
 
 def _print_next(submission: "Submission", job: str, follow: list[str], stop: list[str]) -> None:

@@ -116,8 +116,8 @@ def batch_file(submission: Submission, settings: Settings, num_nodes: int, given
     )
 
 
-def send(text: str) -> str:
-    """Hands a batch file to sbatch on this machine, and returns the job's number.
+def send(text: str) -> tuple[str, str]:
+    """Hands a batch file to sbatch on this machine, and returns the job's number and cluster; "" for this machine's.
 
     Raises:
         InputError: if there is no sbatch, or it refuses the job.
@@ -129,7 +129,8 @@ def send(text: str) -> str:
         raise InputError(f"--slurm needs the program sbatch, but this machine has none. {remedy}.") from None
     if done.returncode:
         raise InputError(f"sbatch refused the job: {done.stderr.strip() or f'exit code {done.returncode}'}")
-    return done.stdout.strip().partition(";")[0]
+    number, _, cluster = done.stdout.strip().partition(";")
+    return number, cluster
 
 
 def _expandable(value: str) -> str:

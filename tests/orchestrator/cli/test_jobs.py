@@ -163,16 +163,21 @@ def test_the_batch_file_for_slurm_is_printed(cluster):
 
 
 @pytest.mark.parametrize(
-    ("options", "log"), [([], ["Follow  tail -F slurm-42.out"]), (["--sbatch", "output=logs/%x.out"], [])]
+    ("options", "answer", "log", "where"),
+    [
+        ([], "42", ["Follow  tail -F slurm-42.out"], ""),
+        (["--sbatch", "output=logs/%x.out"], "42", [], ""),
+        (["--sbatch", "clusters=far"], "42;far", ["Follow  tail -F slurm-42.out"], "-M far "),
+    ],
 )
-def test_a_job_of_slurm_is_sent_and_its_number_said(cluster, workplace, monkeypatch, options, log):
+def test_a_job_of_slurm_is_sent_and_its_number_said(cluster, workplace, monkeypatch, options, answer, log, where):
     sbatch = workplace / "sbatch"
-    sbatch.write_text("#!/bin/sh\necho 42\n")
+    sbatch.write_text(f"#!/bin/sh\necho '{answer}'\n")
     sbatch.chmod(0o755)
     monkeypatch.setenv("PATH", str(workplace), prepend=os.pathsep)
     done = call("submit", "asr.demo", "--slurm", *options)
     assert done.stdout.splitlines() == [
-        "Job     42", *log, "Stop    scancel --batch --signal=TERM 42", "Status  ponderay status asr.demo",
+        "Job     42", *log, f"Stop    scancel {where}--batch --signal=TERM 42", "Status  ponderay status asr.demo",
     ]  # fmt: skip
     assert not cluster.sent and not cluster.num_looks
 

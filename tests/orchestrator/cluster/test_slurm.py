@@ -172,7 +172,7 @@ def programs(workplace, monkeypatch) -> Path:
 
 def test_sbatch_gets_the_file_and_names_the_job(programs, workplace):
     program(programs, "sbatch", 'echo "$@" > got; while read -r line; do echo "$line" >> got; done; echo "42;lab"')
-    assert send("one\ntwo\n") == "42"
+    assert send("one\ntwo\n") == ("42", "lab")
     assert (workplace / "got").read_text() == "--parsable\none\ntwo\n"
 
 
