@@ -40,6 +40,9 @@ def status(
     from orchestrator.tracking.load import load_holder
 
     if name is None:
+        if smoke or where:
+            option = "--smoke" if smoke else "--where"
+            raise InputError(f"{option} is of one sweep, but none is named; `ponderay status SWEEP {option} ...`.")
         from orchestrator.cli.status_of_all import show_studies
 
         show_studies(read_settings(), format)

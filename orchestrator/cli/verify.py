@@ -81,12 +81,14 @@ def verify(
     member, row, column, written, found; with --rerun these rows instead.
     """
     if not (what.endswith(".zip") or Path(what).is_file()):
-        if rerun is not None:
-            raise InputError(f"--rerun is of a bundle, but {what} is none; `ponderay report SWEEP --bundle FILE.zip`.")
+        if rerun is not None or of is not None:
+            option = "--sweep" if rerun is None else "--rerun"
+            raise InputError(f"{option} is of a bundle, but {what} is none; `ponderay report SWEEP --bundle FILE.zip`.")
         _hold_against_claims(what, smoke, format, published)
         return
-    if published:
-        raise InputError(f"--published is of a sweep, but {what} is a bundle; leave it out, or name the sweep.")
+    if published or smoke:
+        option = "--published" if published else "--smoke"
+        raise InputError(f"{option} is of a sweep, but {what} is a bundle; leave it out, or name the sweep.")
     from orchestrator.report.bundle.verify import verify as verified
 
     bundle = Path(what)
@@ -150,7 +152,7 @@ def _of_people(row: "Retrained") -> dict[str, Any]:
 
 def _hold_against_claims(name: str, smoke: bool, format: Format, published: bool) -> None:
     if published:
-        _hold_against_each_other(name, format)
+        _hold_against_each_other(name, smoke, format)
         return
     from orchestrator.cli import report_summary
     from orchestrator.environment.settings import read_settings
@@ -177,13 +179,13 @@ def _hold_against_claims(name: str, smoke: bool, format: Format, published: bool
         _say(table.notes[0])
 
 
-def _hold_against_each_other(name: str, format: Format) -> None:
+def _hold_against_each_other(name: str, smoke: bool, format: Format) -> None:
     from orchestrator.published.printed import printed_pairs
     from orchestrator.report.claim_table import printed_table
     from orchestrator.report.table import for_programs
     from search_spaces.claim_file import claims_of
 
-    sweep = find_with(name, False, None)
+    sweep = find_with(name, smoke, None)
     pairs = printed_pairs(claims_of(sweep))
     table = printed_table(sweep.name, pairs)
     if format is not Format.table:

@@ -185,6 +185,12 @@ def test_the_command_takes_what_it_took(large, workplace):
     assert found.exit_code == 0 and len(json.loads(found.stdout)) == 200
 
 
+@pytest.mark.parametrize("option", [{"smoke": True}, {"where": ["lr=0.1"]}])
+def test_an_option_of_one_sweep_without_a_sweep_is_refused(workplace, option):
+    with pytest.raises(InputError, match=f"^--{next(iter(option))} is of one sweep, but none is named"):
+        status(None, **option)
+
+
 def test_what_lies_on_another_machine_is_not_called_nothing(store, printed):
     store.write([replicate("a", 1), replicate("a", 2)], revision=1)
     away = "the checkpoints and journals of {} of 2 replicates are elsewhere, not in "

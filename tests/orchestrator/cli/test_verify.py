@@ -15,6 +15,7 @@ from orchestrator.cli.verify import verify
 from orchestrator.report.answer_tables import tables
 from orchestrator.report.answers import answer
 from orchestrator.report.bundle.write import write_bundle
+from tests.door import PLAIN, write
 from tests.orchestrator.report.studies import PROVENANCE, question, small_study
 from trainables.errors import InputError
 
@@ -63,6 +64,27 @@ def test_a_bundle_that_differs_exits_with_1_and_says_where(bundle):
     assert [(one["column"], one["written"]) for one in listed[1:]] == [("key", "[b]\x1b/1")]
     content = json.loads(call(bundle, "--format", "json").stdout)
     assert not content["is_equal"] and list(content["versions"]) == ["numpy"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["asr.demo", "--sweep", "nonsense"], "--sweep is of a bundle, but asr.demo is none"),
+        (["asr.demo", "--rerun", "2"], "--rerun is of a bundle, but asr.demo is none"),
+        (["it.zip", "--smoke"], "--smoke is of a sweep, but it.zip is a bundle"),
+        (["it.zip", "--published"], "--published is of a sweep, but it.zip is a bundle"),
+    ],
+)
+def test_an_option_of_the_other_kind_is_refused(workplace, arguments, said):
+    error = call(*arguments).exception
+    assert isinstance(error, InputError) and said in str(error)
+
+
+def test_published_numbers_are_those_of_the_size_that_is_asked_for(workplace):
+    write(workplace, PLAIN, "of_one_size.py")
+    assert call("of_one_size.py:toy", "--published").exit_code == 0
+    error = call("of_one_size.py:toy", "--published", "--smoke").exception
+    assert isinstance(error, InputError) and "of_one_size.py:toy has no small size" in str(error)
 
 
 def test_what_is_no_bundle_is_refused(workplace):
