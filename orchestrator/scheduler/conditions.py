@@ -34,8 +34,8 @@ class ConditionSource(Protocol):
     def num_undrawn(self) -> int:
         """How many conditions `more` will still give."""
 
-    def tell(self, condition: Condition, metrics: Mapping[str, float] | None) -> None:
-        """Learns the means of a finished condition's metrics; None where it failed."""
+    def tell(self, condition: Condition, metrics: Mapping[str, float] | None, decision: str) -> None:
+        """Learns the means of a finished condition's metrics; None where it failed, or was stopped by the decision."""
 
     def decided(self, condition: Condition) -> str:
         """Whether a pruned search gives it more seeds than the first, in words; empty where nothing is decided."""
@@ -70,7 +70,7 @@ class ListedConditions:
         """All or none."""
         return len(self._left)
 
-    def tell(self, condition: Condition, metrics: Mapping[str, float] | None) -> None:
+    def tell(self, condition: Condition, metrics: Mapping[str, float] | None, decision: str) -> None:
         """Nothing to learn."""
 
     def decided(self, condition: Condition) -> str:
@@ -281,12 +281,14 @@ class Conditions:
         if wanted.is_undecided and tasks[0].state == "complete":
             return
         wanted.is_closed = True
+        if tasks[0].state == "pruned" and not is_stopped(wanted.decision):  # by another search, which drew the same
+            wanted.decision, wanted.is_undecided = f"{PRUNED}{tasks[0].error}", False
         if any(task.is_touched for task in tasks) or name in self._recorder.unfinished_conditions:
             self._write(name)
         replicates = [self._recorder.replicate(task) for task in tasks]
         if any(replicate.is_lost for replicate in replicates):
             return  # another run may complete it, and a search could never take back what it was told
-        self._source.tell(wanted.condition, self._mean_of(wanted.condition, replicates))
+        self._source.tell(wanted.condition, self._mean_of(wanted.condition, replicates), wanted.decision)
 
     def num_to_come(self) -> float:
         """Replicates that a search will want beyond its tasks, if it prunes as it has pruned so far."""

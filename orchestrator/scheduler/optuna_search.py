@@ -231,9 +231,15 @@ class SearchedConditions:
         missed = [max(0.0, self._mean(c.metric, metrics) - c.at_most) for c in self._search.constraints]
         return [sign * value for sign, value in zip(self._signs, values, strict=True)] + missed
 
-    def tell(self, condition: Condition, metrics: Mapping[str, float] | None) -> None:
-        """Takes the means of a condition whose replicates are all in; Optuna learns them once, also over restarts."""
+    def tell(self, condition: Condition, metrics: Mapping[str, float] | None, decision: str = "") -> None:
+        """Takes the means of a condition whose replicates are all in; Optuna learns them once, also over restarts.
+
+        Args:
+            decision: on the condition, where another search of the sweep may have made it.
+        """
         self._open.pop(condition.name, None)
+        if decision:
+            self._decisions[condition.name] = decision
         if self._search.pruned and metrics is not None and not is_pruned(self.decided(condition)):
             self._whole[condition.name] = self._row(metrics)
         self._untold[condition.name] = metrics

@@ -139,6 +139,10 @@ class Recorder:
     def _known_by_key(self) -> Mapping[str, Replicate]:
         return {replicate.key: replicate for replicate in self.known.replicates}
 
+    @cached_property
+    def _known_names(self) -> Collection[str]:
+        return {name_of(replicate) for replicate in self.known.replicates}
+
     def replicate(self, task: Task) -> Replicate:
         """The replicate of a task as it stands; one that this driver has not touched, as earlier drivers left it."""
         known = self._known_by_key.get(task.work.key)
@@ -169,16 +173,21 @@ class Recorder:
             self._write_state(task, task.condition, replicate)
 
     def mirror_again(self, task: Task, journal: JournalSummary) -> None:
-        """Writes what MLflow lacks of a replicate that ended before this driver; its run, where its journal is here."""
-        known = self._known_by_key[task.work.key]
-        if task.condition:
-            self._study.note_curves(replace(known, condition=task.condition.name), journal)
-        if task.condition and task.work.key in self.lacking:
+        """Writes what MLflow lacks of a replicate that ended before this driver; its run, where its journal is here.
+
+        Work that was done under the name of another condition, as of an equal draw, is recorded under this one too.
+        """
+        assert task.condition is not None
+        known = replace(self._known_by_key[task.work.key], condition=task.condition.name)
+        self._study.note_curves(known, journal)
+        is_lacking = task.work.key in self.lacking
+        if is_lacking:
             self._num_mirrored += 1
             if task.state in (journal.final["state"], "pruned"):  # no journal says that it was pruned
                 task.summary = journal
                 self._close_run(task, task.state, journal.final.get("traceback", ""))
-            self._write_state(task, task.condition, replace(known, condition=task.condition.name))
+        if is_lacking or name_of(known) not in self._known_names:
+            self._write_state(task, task.condition, known)
             self.unfinished_conditions.add(task.condition.name)
 
     def end_condition(self, condition: Condition, replicates: Sequence[Replicate], decision: str) -> None:
@@ -199,7 +208,7 @@ class Recorder:
                     known = self._known_by_key.get(task.work.key)
                     if known is None or known.state != "complete":  # else it has all that it had, but this evaluation
                         known = task.replicate("stopped", {})
-                    self._write_state(task, task.condition, known)
+                    self._write_state(task, task.condition, replace(known, condition=task.condition.name))
             self._queue.put("stop", lambda: self._tracking.stop_running(self._experiment))
             num_unwritten = self._queue.drain(timeout_s)
             self._study.put_copy()  # with what was noted as MLflow got it

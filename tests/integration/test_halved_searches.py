@@ -15,10 +15,11 @@ from orchestrator.results.study import Study
 from orchestrator.scheduler.optuna_search import SearchedConditions
 from orchestrator.scheduler.recorder import Recorder
 from orchestrator.scheduler.scheduler import Scheduler
+from orchestrator.scheduler.search_store import read_trials, studies
 from orchestrator.tracking.client import Tracking
 from search_spaces.distributions import Real
 from search_spaces.halving import Halving
-from search_spaces.sweep import Objective, Search, Sweep
+from search_spaces.sweep import Constraint, Objective, Search, Sweep
 from tests.integration.sweeps import run_quietly, tiny
 from tests.integration.test_pruned_searches import everything, pruned, recorded, tags, trials
 from tests.integration.test_without_ray import starts
@@ -110,6 +111,20 @@ def test_a_first_seed_goes_on_by_its_curve_and_whatever_was_stopped_is_no_result
     assert {one.condition for one in curves if one.is_pruned} == stopped != {one.condition for one in curves}
     by_number = said("curve", "tiny.longer")
     assert f"The search stopped {len(stopped)} of 8 conditions early, which have no value here" in by_number
+
+
+def test_another_search_that_draws_the_same_has_all_of_it_under_its_own_names(workplace):
+    """Though its Optuna study is new, and would judge some of the curves otherwise."""
+    run_quietly(halved())
+    stopped = [one.key for one in recorded().own("pruned")]
+    before, search = starts(), halved(constraints=(Constraint("cost", 2.0),))
+    run_quietly(search)
+    study = recorded()
+    assert starts() == before and sorted(one.key for one in study.own("pruned")) == sorted(2 * stopped)
+    states = [[trial.state.name for trial in one.trials] for one in studies("tiny.search", read_settings())]
+    assert len(states) == 2 and states[0] == states[1] and "PRUNED" in states[0]
+    found = read_trials(search, read_settings()).of_conditions(study.conditions)
+    assert len(found.trials) == states[1].count("COMPLETE")
 
 
 CUTS = {

@@ -96,7 +96,7 @@ def test_results_that_only_the_journals_hold_are_told_as_means_over_all_seeds(wo
     with monkeypatch.context() as patch:
         patch.setattr(
             "orchestrator.scheduler.optuna_search.SearchedConditions.tell",
-            lambda self, c, _: self._open.pop(c.name),
+            lambda self, c, *_: self._open.pop(c.name),
         )
         outcome = run_quietly(sweep)
     monkeypatch.setenv("PONDERAY_TRACKING_URI", f"sqlite:///{workplace}/runs/another.db")

@@ -67,7 +67,7 @@ class Source(ListedConditions):
         self.asked.append((condition.name, first, has_begun))
         return self.decisions.get(condition.name, "")
 
-    def tell(self, condition: Condition, metrics: Mapping[str, float] | None) -> None:
+    def tell(self, condition: Condition, metrics: Mapping[str, float] | None, decision: str) -> None:
         self.told.append((condition.name, metrics))
 
 

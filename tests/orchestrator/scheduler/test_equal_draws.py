@@ -54,6 +54,16 @@ def test_what_is_put_away_of_equal_draws_comes_back(sweep, monkeypatch):
     assert len(run_quietly(sweep).replicates) == 2 and set(starts().values()) == {1}
 
 
+def test_a_draw_equal_to_what_an_earlier_driver_completed_is_recorded_too(sweep):
+    run_quietly(replace(sweep, search=replace(sweep.search, num_trials=1)))
+    (first,) = rows()
+    run_quietly(sweep)
+    found, mirrored = rows(), Tracking(read_settings()).read_study(sweep.name)
+    assert len(found) == 2 and found[0] == first and found[1][1:] == first[1:]
+    assert sorted((one.condition, one.key, one.state, one.run_id) for one in mirrored.replicates) == found
+    assert mirrored.conditions == load_study(sweep.name).conditions and set(starts().values()) == {1}
+
+
 def test_each_has_means_over_all_its_seeds_when_it_gets_more(sweep):
     run_quietly(sweep)
     outcome, draws = run_quietly(replace(sweep, seeds=(1, 2))), sorted({row[0] for row in rows()})
