@@ -206,22 +206,26 @@ class SearchedConditions:
 
     def _halve(self, name: str, rung: Rung, num_steps: int | None) -> str:
         """The value and what it leads to are stored at once: a driver that is killed behind that changes nothing."""
-        assert self._search.halving is not None
+        halving = self._search.halving
+        assert halving is not None
         trials, attribute = self._study.get_trials(deepcopy=False), f"{RUNG}{rung.number}"
         own = trials[self._numbers[name]]
         there = {trial.number: trial.user_attrs[attribute] for trial in trials if attribute in trial.user_attrs}
         if own.number in there or own.state.is_finished():
             return str(there.get(own.number, {}).get("decision", ""))
+        # An entry of another metric, or of a version that did not note it, is none to compare with: a stop is final.
+        by = {"metric": halving.metric, "direction": halving.direction}
+        alike = {number: known for number, known in there.items() if known.items() >= by.items()}
         # The same settings drawn twice are one piece of work, and their curve was judged already.
         twin = next(
-            (there[trial.number] for trial in trials if trial.number in there and trial.params == own.params), None
+            (alike[trial.number] for trial in trials if trial.number in alike and trial.params == own.params), None
         )
-        others = [known["value"] for known in there.values()]
-        decision = twin["decision"] if twin else decision_at(rung, others, self._search.halving, num_steps)
+        others = [known["value"] for known in alike.values()]
+        decision = twin["decision"] if twin else decision_at(rung, others, halving, num_steps)
         trial = optuna.trial.Trial(self._study, own._trial_id)
-        trial.set_user_attr(attribute, {"value": rung.value, "decision": decision})
+        trial.set_user_attr(attribute, {"value": rung.value, "decision": decision, **by})
         # Optuna takes values on the way of one objective only, and reads them by its direction.
-        if self._signs == [self._search.halving.cost(1.0)]:
+        if self._signs == [halving.cost(1.0)]:
             trial.report(rung.value, rung.number)
         return str(decision)
 

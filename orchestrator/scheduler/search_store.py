@@ -31,7 +31,7 @@ DECISION: Final = "ponderay.decision"
 """Attribute of a trial: that decision, as `pruning.decision_on` gives it."""
 
 RUNG: Final = "ponderay.rung."
-"""Attributes of a trial, one for each rung that its curve has reached: value there, and the decision on it."""
+"""Attributes of a trial, one for each rung that its curve has reached: value there, of which metric, and decision."""
 
 DECLARED: Final = "ponderay.declared"
 """Attribute of a study: the metrics that its values are of, and a hash of all that its sweep declared."""

@@ -12,7 +12,8 @@ from orchestrator.scheduler.optuna_search import SearchedConditions
 from orchestrator.scheduler.pruning import decision_on
 from orchestrator.scheduler.stop_request import LIMIT_S, Outage, StoppedError
 from search_spaces.distributions import Choice, Integer
-from search_spaces.sweep import Constraint, Objective, Search
+from search_spaces.halving import Halving
+from search_spaces.sweep import Condition, Constraint, Objective, Search
 from tests.integration.sweeps import searched
 
 STORE = "sqlite:///optuna.db"
@@ -243,6 +244,28 @@ def test_a_decision_waits_while_the_database_is_away_and_stops_a_search_that_has
             search.decide(whole, values(0.5, 0.5), False)
     assert len(told) == 1
     assert search.decided(first) == "" and search.decide(first, values(0.5, 0.5), False) == "kept"
+
+
+def test_values_at_a_rung_are_held_against_those_of_the_same_metric_alone(workplace, told):
+    """A search goes on where it is to stop by another metric, and by none that grows where the first had to fall."""
+
+    def judged(halving: Halving, num_trials: int, curve: list[float]) -> list[str]:
+        sweep = replace(searched(num_trials), search=replace(searched(num_trials).search, halving=halving))
+        search = SearchedConditions(sweep, "tiny", "@plain", STORE, Path("optuna.lock"), 9, told.append)
+        while len(found := [*search._numbers]) < num_trials:
+            search.more()
+        return [
+            search.halve(Condition(name), rung, 90)
+            for name, value in zip(found[-len(curve) :], curve, strict=True)
+            for rung in halving.reached({10: value}, 90)
+        ]
+
+    loss, accuracy = Halving("loss", first=10), Halving("accuracy", first=10, direction="maximize")
+    assert judged(loss, 3, [2.3, 2.1, 2.0]) == [""] * 3
+    *first, last = judged(accuracy, 7, [0.5, 0.9, 0.95, 0.7])
+    assert first == [""] * 3 and last.endswith("accuracy 0.7 is not among the best 1 of 4")
+    (last,) = judged(loss, 8, [2.2])
+    assert last.endswith("loss 2.2 is not among the best 1 of 4")
 
 
 def test_pruning_is_no_part_of_a_studys_name(workplace, told):
