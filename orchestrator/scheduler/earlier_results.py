@@ -262,6 +262,7 @@ def finished_replicates(factory: TaskFactory, accept_code: bool) -> tuple[Replic
             needed = factory.prerequisites(condition, seed)
             tasks |= {task.work.key: task for task in (*needed.values(), factory.replicate(condition, seed, needed))}
     earlier, complete = EarlierResults(study, factory, accept_code), []
+    recorded = {(one.condition, one.seed) for one in study.replicates}
     for task, journal in journals(list(tasks.values())):
         try:
             earlier.check(task, journal)
@@ -272,7 +273,9 @@ def finished_replicates(factory: TaskFactory, accept_code: bool) -> tuple[Replic
         known = earlier.by_key.get(task.work.key)
         if known is None or not is_recorded(known, journal, task) or task.work.lacking(known.metrics):
             return ()
-        complete.append(known)
+        if (task.condition.name, task.seed) not in recorded:  # its condition was renamed
+            return ()
+        complete.append(replace(known, condition=task.condition.name))
     is_mirrored = num_mirrored(sweep.name, settings) == len(study.replicates)
     return tuple(complete) if is_mirrored else ()  # the driver has still to write it into MLflow
 

@@ -42,6 +42,7 @@ def test_a_part_of_it_is_finished_too(done):
         {"seeds": (1, 2, 3, 4)},
         {"conditions": tiny({"a": {}, "b": {"x": 0.75}, "c": {"x": 0.25}}).conditions},
         {"conditions": tiny({"a": {}, "b": {"x": 0.8}}).conditions},
+        {"conditions": tiny({"a": {}, "renamed": {"x": 0.75}}).conditions},
         {"base": SWEEP.base.with_value("evaluations", [{"name": "plain"}, {"name": "doubled", "factor": 2.0}])},
         {"base": SWEEP.base.with_value("evaluations", [{"name": "plain", "factor": 2.0}])},
         {"sequential": Sequential(question="front", minimum=3)},
