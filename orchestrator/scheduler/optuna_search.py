@@ -30,7 +30,7 @@ from orchestrator.scheduler.search_store import (
     condition_of,
     declared,
     drawn_values,
-    space_and_goals,
+    identity_of,
 )
 from orchestrator.scheduler.stop_request import Outage, StoppedError
 from orchestrator.tracking import store as tracking_store
@@ -76,7 +76,7 @@ class SearchedConditions:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._search, self._max_open, self._evaluation = sweep.search, max_open, evaluation
         self._objectives = [objective.metric for objective in sweep.objectives]
-        self._identity = _identity(sweep, fingerprint, evaluation)
+        self._identity = identity_of(sweep, fingerprint, evaluation)
         directions = [objective.direction for objective in sweep.objectives]
         self._signs = [-1.0 if direction == "maximize" else 1.0 for direction in directions]
         self._store, self._outage = store, Outage(tell)
@@ -324,13 +324,6 @@ def _open(
     except RuntimeError as error:  # Optuna's word on tables that are not those of its version
         reason = f"{error} Optuna needs its own database, not MLflow's."
     raise InputError(f"Optuna's database {redacted_uri(store)} cannot be opened: {reason}")
-
-
-def _identity(sweep: Sweep, fingerprint: str, evaluation: str) -> str:
-    """A hash of all that a study's values depend on; conditions have it in their names too, numbered from 0 in each."""
-    assert sweep.search is not None
-    space, goals = space_and_goals(sweep)
-    return content_hash(space, sweep.base, sweep.search.sampler, fingerprint, goals, evaluation)
 
 
 def _sampler(search: Search, number: int) -> optuna.samplers.BaseSampler:

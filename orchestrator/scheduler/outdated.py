@@ -69,13 +69,20 @@ def make_room(factory: TaskFactory, accept_code: bool, seeds: Collection[int] = 
 
 def _outdated(factory: TaskFactory, study: Study) -> list[Replicate]:
     """The replicates of the factory's conditions that were trained by other code, or under another config or corpus."""
-    if factory.sweep.search:
-        now = factory.replicate(Condition("base"), factory.sweep.seeds[0], {})
+    sweep, by_name = factory.sweep, {condition.name: condition for condition in factory.sweep.conditions}
+    if sweep.search:
+        from orchestrator.scheduler.search_store import drawn_conditions, identity_of  # loads Optuna
+
+        now = factory.replicate(Condition("base"), sweep.seeds[0], {})
         is_of_other_code = any(one.code_version not in ("", now.work.code_version) for one in study.replicates)
         data = {one.data_fingerprint for one in study.replicates} - {""}
-        is_of_other_data = bool(data) and now.fingerprint not in data and not draws_data(factory.sweep)
-        return list(study.replicates) if is_of_other_code or is_of_other_data else []
-    by_name, found = {condition.name: condition for condition in factory.sweep.conditions}, []
+        is_of_other_data = bool(data) and now.fingerprint not in data and not draws_data(sweep)
+        if is_of_other_code or is_of_other_data:
+            return list(study.replicates)
+        fingerprint = factory.fingerprint(sweep.trainable, sweep.base)
+        identity = identity_of(sweep, fingerprint, factory.first_evaluation(Condition("base")))
+        by_name = drawn_conditions(sweep, factory.settings, identity)
+    found = []
     for one in study.replicates:
         if one.condition not in by_name:
             continue
@@ -85,4 +92,4 @@ def _outdated(factory: TaskFactory, study: Study) -> list[Replicate]:
         versions = {*journal.versions, one.code_version if one.state != "failed" else ""}
         if one.key != task.work.key or versions - {"", task.work.code_version}:
             found.append(one)
-    return found
+    return list(study.replicates) if sweep.search and found else found

@@ -125,8 +125,18 @@ def space_and_goals(sweep: Sweep) -> tuple[dict[str, str], list[dict[str, Any]]]
     return space, [vars(goal) for goal in (*sweep.objectives, *sweep.search.constraints)]
 
 
-def drawn_conditions(sweep: Sweep, settings: Settings) -> dict[str, Condition]:
+def identity_of(sweep: Sweep, fingerprint: str, evaluation: str) -> str:
+    """A hash of all that a study's values depend on; conditions have it in their names too, numbered from 0 in each."""
+    assert sweep.search is not None
+    space, goals = space_and_goals(sweep)
+    return content_hash(space, sweep.base, sweep.search.sampler, fingerprint, goals, evaluation)
+
+
+def drawn_conditions(sweep: Sweep, settings: Settings, identity: str = "") -> dict[str, Condition]:
     """All that the searches called `sweep` have drawn, by name: what Optuna knows as failed, too, may be complete now.
+
+    Args:
+        identity: of the one search that is looked at; default: all.
 
     Raises:
         InputError: if the database cannot be read.
@@ -135,10 +145,10 @@ def drawn_conditions(sweep: Sweep, settings: Settings) -> dict[str, Condition]:
     space, found = sweep.search.space, dict[str, Condition]()
     try:
         for study in studies(sweep.name, settings):
-            identity = study.study_name.rpartition("-")[2]
-            for trial in study.get_trials(deepcopy=False):
+            own = study.study_name.rpartition("-")[2]
+            for trial in study.get_trials(deepcopy=False) if identity in ("", own) else ():
                 values = drawn_values(trial.params, space)
-                name = condition_of(trial.number, values, identity)
+                name = condition_of(trial.number, values, own)
                 found[name] = Condition(name, values, settings=sweep.search.settings)
     except UNREADABLE as error:
         raise InputError(unusable(settings.search_store, error.__cause__ or error, "Optuna's database")) from None

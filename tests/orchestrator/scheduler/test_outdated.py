@@ -17,6 +17,7 @@ from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.load import load_study
 from tests.door import PLAIN, ponderay, write
 from tests.integration import tiny as tiny_trainable
+from tests.integration import tiny_first
 from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_without_ray import starts
 from trainables.errors import InputError
@@ -115,6 +116,17 @@ def test_no_study_holds_results_on_old_and_on_new_data(workplace, monkeypatch):
         make_room(TaskFactory(alone, settings, num_gpus=0), accept_code=True)
     for sweep in (whole, searched(2, seeds=(1,))):
         assert make_room(TaskFactory(sweep, settings, num_gpus=0), accept_code=False)[1] == 2
+
+
+def test_a_search_is_drawn_again_where_a_prerequisite_has_changed(workplace, monkeypatch):
+    sweep, settings = searched(2, seeds=(1,)), read_settings()
+    run_quietly(sweep)
+    assert make_room(TaskFactory(sweep, settings, num_gpus=0), accept_code=False) is None
+    monkeypatch.setattr(tiny_first, "fingerprint", lambda config: "new")
+    with pytest.raises(RefusedError, match=r"under another trainable or prerequisite.*add --again"):
+        run_quietly(sweep)
+    assert make_room(TaskFactory(sweep, settings, num_gpus=0), accept_code=False)[1] == 2
+    assert len(run_quietly(sweep).replicates) == 2
 
 
 @pytest.mark.slow
