@@ -7,7 +7,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 import optuna
-from optuna.distributions import distribution_to_json, json_to_distribution
+from optuna.distributions import (
+    BaseDistribution,
+    FloatDistribution,
+    IntDistribution,
+    distribution_to_json,
+    json_to_distribution,
+)
 from optuna.exceptions import StorageInternalError
 from optuna.storages import RDBStorage
 from optuna.trial import TrialState, create_trial
@@ -214,8 +220,19 @@ def _trials(study: optuna.Study, space: Mapping[str, Distribution], nothing: Tri
     names = (condition_of(trial.number, drawn_values(trial.params, space), identity) for trial in finite)
     trials = tuple(Trial(name, trial.params, tuple(trial.values)) for name, trial in zip(names, finite, strict=True))
     ranges = finite[0].distributions if finite else {}
-    distributions = {path: distribution_to_json(values) for path, values in ranges.items()}
+    distributions = {path: distribution_to_json(_before_rounding(values)) for path, values in ranges.items()}
     return replace(nothing, distributions=distributions, trials=trials)
+
+
+def _before_rounding(distribution: BaseDistribution) -> BaseDistribution:
+    """What Optuna draws a value from: of integers half a step beyond both ends, so that these are as likely as others.
+
+    Here, and not where the importance is computed: bundles of earlier versions keep their digits.
+    """
+    if not isinstance(distribution, IntDistribution) or distribution.single():
+        return distribution
+    beyond = distribution.step / 2
+    return FloatDistribution(distribution.low - beyond, distribution.high + beyond, log=distribution.log)
 
 
 def condition_of(number: int, values: Mapping[str, Any], identity: str) -> str:

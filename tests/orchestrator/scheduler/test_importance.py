@@ -12,9 +12,9 @@ from orchestrator import notebook
 from orchestrator.environment.settings import read_settings
 from orchestrator.scheduler import importance as scheduler_importance
 from orchestrator.scheduler.importance import importance
-from orchestrator.scheduler.optuna_search import SearchedConditions
+from orchestrator.scheduler.optuna_search import SearchedConditions, to_optuna
 from orchestrator.scheduler.search_store import DECLARED, declared, read_trials
-from search_spaces.distributions import Choice, Exponential, Real
+from search_spaces.distributions import Choice, Exponential, Integer, Real
 from search_spaces.sweep import Objective, Search
 from tests.integration.sweeps import tiny
 from tests.integration.tiny import TinyConfig
@@ -94,6 +94,26 @@ def test_an_exponential_range_counts_as_it_is_drawn():
     )
     by_path, _ = shares(made)
     assert by_path["sleep_s"][0] > 0.95 and by_path["sleep_s"][1] == pytest.approx(0.5, abs=0.1)
+
+
+def test_the_ends_of_a_range_of_integers_count_as_often_as_they_are_drawn(workplace):
+    """Of 1 to 50 in the logarithm Optuna draws 1 with the probability log 3 / log 101, and of 1 to 3 with a third."""
+    space = {"x": Real(0.1, 1.0), "num_epochs": Integer(1, 50, log=True), "first.level": Integer(1, 3)}
+    drawn = optuna.create_study(directions=["minimize"] * 2, sampler=optuna.samplers.RandomSampler(seed=0))
+    for _ in range(100):
+        trial = drawn.ask({path: to_optuna(values) for path, values in space.items()})
+        steps = (
+            (trial.params[path] == 1) / math.sqrt(p * (1 - p))
+            for path, p in (("num_epochs", math.log(3) / math.log(101)), ("first.level", 1 / 3))
+        )
+        drawn.tell(trial, [trial.params["x"] * math.sqrt(12) / 0.9 + step for step in steps])
+    storage = read_settings().search_store
+    Path("runs").mkdir()
+    kept = optuna.create_study(study_name=f"tiny.search-{0:016x}", storage=storage, directions=["minimize"] * 2)
+    kept.add_trials(drawn.trials)
+    by_path, _ = shares(told(search=Search(space, 20, sampler="random")))
+    assert by_path["num_epochs"][0] == pytest.approx(0.5, abs=0.02)
+    assert by_path["first.level"][1] == pytest.approx(0.5, abs=0.02)
 
 
 def test_a_share_that_hangs_on_one_trial_has_a_wide_range(monkeypatch):
