@@ -10,16 +10,15 @@ from orchestrator.environment.settings import read_settings
 from orchestrator.results.constraints import missed
 from orchestrator.results.lookup import find_condition
 from orchestrator.results.points import Point
-from orchestrator.results.question import config_texts
+from orchestrator.results.question import config_texts, key_paths
 from orchestrator.results.study import Study
 from orchestrator.scheduler.kept_checkpoint import kept_checkpoint
 from orchestrator.statistics.summary import Summary
 from orchestrator.tracking.load import load_constraints, load_directions, load_sweep
 from orchestrator.tracking.named_sweep import find_named
 from search_spaces.known_names import known_names
-from search_spaces.settings import with_all
 from search_spaces.sweep import Sweep
-from trainables.config import AnyConfig, flatten
+from trainables.config import AnyConfig, flatten, with_value
 from trainables.errors import InputError
 
 
@@ -40,6 +39,8 @@ class Trained:
     def config(self, seed: int | None = None) -> AnyConfig:
         """The typed config that a replicate was trained with.
 
+        What is no part of the key, and cannot be read from its text, is as declared now, such as evaluations.
+
         Args:
             seed: default: the first of `seeds`.
 
@@ -51,14 +52,21 @@ class Trained:
         kept = _recorded(self.study)
         sweep = find_named(kept.confirms.sweep if kept and kept.confirms else self.study.sweep)
         declared = next((one for one in sweep.conditions if one.name == self.condition), None)
-        config = sweep.config(declared, seed) if declared else with_all(sweep.base, {"seed": seed})
-        own = config_texts(flatten(config))
-        wanted = {
-            path: config_value(text) for path, text in recorded.items() if path != "seed" and own.get(path) != text
-        }
-        config = with_all(config, wanted)
+        config = sweep.config(declared, seed) if declared else with_value(sweep.base, "seed", seed)
+        own, in_key, as_now = config_texts(flatten(config)), key_paths(config), set[str]()
+        for path, text in recorded.items():
+            if path == "seed" or own.get(path) == text:
+                continue
+            try:
+                config = with_value(config, path, config_value(text))
+            except InputError:
+                if path in in_key or path not in own:
+                    raise
+                as_now.add(path)
         made = config_texts(flatten(config))
-        if differing := [path for path, text in made.items() if recorded.get(path, text) != text]:
+        if differing := [
+            path for path, text in made.items() if recorded.get(path, text) != text and path not in as_now
+        ]:
             raise InputError(
                 f"The config of {self.condition!r} cannot be made again: `{differing[0]}` was {recorded[differing[0]]}."
                 " Use the version of the code that it was trained with."

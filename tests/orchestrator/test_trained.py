@@ -1,0 +1,27 @@
+"""The config of a condition, made again from what was recorded of it."""
+
+import pytest
+
+from orchestrator import trained
+from orchestrator.results.study import Replicate, Study
+from orchestrator.tracking.names import param_texts
+from tests.integration.sweeps import tiny
+from tests.integration.tiny import TinyConfig, TinyEvaluation
+from trainables.config import flatten
+from trainables.errors import InputError
+
+
+def config_of(recorded: TinyConfig, declared: TinyConfig, monkeypatch) -> TinyConfig:
+    replicate = Replicate("key", "a", 1, "complete", {"error@plain": 1.0})
+    study = Study("tiny.sweep", (replicate,), configs={"a": param_texts(flatten(recorded))})
+    monkeypatch.setattr(trained, "_recorded", lambda _: None)
+    monkeypatch.setattr(trained, "find_named", lambda _: tiny({"a": {}}, base=declared))
+    return trained.trained(study, "a").config()
+
+
+def test_evaluations_that_were_added_since_are_as_declared_and_all_else_as_it_ran(monkeypatch):
+    two = (TinyEvaluation(), TinyEvaluation(name="doubled", factor=2.0))
+    config = config_of(TinyConfig(x=0.25, sleep_s=0.5), TinyConfig(evaluations=two), monkeypatch)
+    assert config == TinyConfig(x=0.25, sleep_s=0.5, evaluations=two)
+    with pytest.raises(InputError, match=r"`x`: .* less than or equal to 1, but got 2"):
+        config_of(TinyConfig.model_construct(x=2.0), TinyConfig(), monkeypatch)
