@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from search_spaces.computed import refuse_computed
 from search_spaces.sweep import Sweep, grid
 
 
@@ -18,7 +19,7 @@ def with_grid(sweep: Sweep, values: Mapping[str, Sequence[Any]], of: Collection[
         of: conditions that the grid goes over, with all that they set themselves; default: the base alone.
 
     Raises:
-        InputError: if there is no such path, value or condition.
+        InputError: if there is no such path, value or condition, or one of the conditions was computed from a path.
     """
     conditions = grid(values)
     if of:
@@ -29,4 +30,6 @@ def with_grid(sweep: Sweep, values: Mapping[str, Sequence[Any]], of: Collection[
     reference = sweep.reference if sweep.reference in {condition.name for condition in conditions} else None
     is_asked = sweep.sequential is not None and (reference or sweep.sequential.question == "front")
     sequential = sweep.sequential if is_asked else None
-    return replace(sweep, conditions=conditions, search=None, reference=reference, sequential=sequential)
+    gridded = replace(sweep, conditions=conditions, search=None, reference=reference, sequential=sequential)
+    refuse_computed(gridded, values)
+    return gridded

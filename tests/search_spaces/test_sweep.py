@@ -12,6 +12,7 @@ from search_spaces.asr_laptop import demo
 from search_spaces.computed import refuse_computed
 from search_spaces.distributions import Choice, Real
 from search_spaces.find import find_sweep, sweep_functions
+from search_spaces.grids import with_grid
 from search_spaces.resources import ResolvedResources, Resources
 from search_spaces.settings import declared_name, name_with
 from search_spaces.sweep import Condition, Objective, Search, Sequential, Sweep, grid
@@ -348,6 +349,13 @@ def test_what_an_equal_cost_was_computed_from_cannot_be_set(monkeypatch, name, p
     refuse_computed(sweep, ["training.batch_size"])
     rest = [one.name for one in sweep.conditions if not one.computed_from]
     refuse_computed(sweep.of_conditions(rest), [path])
+
+
+def test_nor_is_it_a_path_of_a_grid():
+    sweep = find_sweep("lm.equal_cost")
+    with pytest.raises(InputError, match="`hidden_size` cannot be set for 'wide,testing,hidden_size=100' of"):
+        with_grid(sweep, {"hidden_size": [100]}, ["baseline", "wide,testing"])
+    assert len(with_grid(sweep, {"hidden_size": [100]}, ["baseline"]).conditions) == 1
 
 
 def test_a_computed_width_costs_what_the_routed_condition_does_only_at_the_declared_sizes():
