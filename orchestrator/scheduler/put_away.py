@@ -246,14 +246,14 @@ class _Held:
     def move(self, new: str, token: str) -> None:
         """Moves everything of the study to the name `new`, whose lease has this token."""
         target, first = self.settings.replicates(new), name_in_keys(self.settings, self.name)
-        self._write_first_name(new, first)
-        searches = self._searches()
-        if searches:
+        if searches := self._searches():
             from orchestrator.scheduler.search_store import load_searches
 
             named = [{**one, "name": f"{new}-{one['name'].rpartition('-')[2]}"} for one in searches]
-            load_searches(named, self.settings)
-            self._delete_searches()
+            if not load_searches(named, self.settings):
+                raise RefusedError(f"Optuna's database has another search called {new}; choose another name.")
+        self._write_first_name(new, first)
+        self._delete_searches()
         for path in list(self.folder.iterdir()):
             if path.is_dir() or path.name == CURVE_FILE:
                 path.rename(target / path.name)

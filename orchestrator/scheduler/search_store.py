@@ -185,19 +185,25 @@ def dump_searches(sweep: str, settings: Settings) -> list[dict[str, Any]]:
     ]
 
 
-def load_searches(dumped: Sequence[Mapping[str, Any]], settings: Settings) -> None:
-    """Writes what `dump_searches` gave into Optuna's database, where it has no search of that name."""
-    known = {study.study_name for one in dumped for study in studies(one["name"].rpartition("-")[0], settings)}
-    uri = address(settings.search_store)
+def load_searches(dumped: Sequence[Mapping[str, Any]], settings: Settings) -> bool:
+    """Writes what `dump_searches` gave into Optuna's database, and returns whether this and nothing else is there now.
+
+    A search that a cut-off try has begun to write gets the trials that it lacks; one with other trials stays as it is.
+    """
+    uri, is_there = address(settings.search_store), True
     for one in dumped:
-        if one["name"] in known:
-            continue
         with made_once(uri, settings.runs / "optuna.lock"):
             storage = RDBStorage(uri)
-        study = optuna.create_study(study_name=one["name"], storage=storage, directions=one["directions"])
-        for name, value in one["user_attrs"].items():
-            study.set_user_attr(name, value)
-        for trial in one["trials"]:
+        study = optuna.create_study(
+            study_name=one["name"], storage=storage, directions=one["directions"], load_if_exists=True
+        )
+        drawn = [trial.params for trial in study.get_trials(deepcopy=False)]
+        if drawn != [trial["params"] for trial in one["trials"][: len(drawn)]]:
+            is_there = False
+            continue
+        for name in one["user_attrs"].keys() - study.user_attrs.keys():
+            study.set_user_attr(name, one["user_attrs"][name])
+        for trial in one["trials"][len(drawn) :]:
             distributions = {path: json_to_distribution(text) for path, text in trial["distributions"].items()}
             state, at_steps = TrialState[trial["state"]], dict(trial["intermediate_values"])
             study.add_trial(
@@ -205,6 +211,7 @@ def load_searches(dumped: Sequence[Mapping[str, Any]], settings: Settings) -> No
                     **{**trial, "state": state, "distributions": distributions, "intermediate_values": at_steps}
                 )
             )
+    return is_there
 
 
 def delete_searches(sweep: str, settings: Settings) -> None:

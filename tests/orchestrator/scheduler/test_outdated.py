@@ -1,6 +1,9 @@
 """What is said of results that stay, or are there already, when others are put away or brought back."""
 
+import itertools
+
 import pytest
+from optuna.trial import create_trial
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -10,16 +13,19 @@ from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.run import run
-from orchestrator.scheduler import task_factory
+from orchestrator.scheduler import search_store, task_factory
 from orchestrator.scheduler.outdated import make_room
-from orchestrator.scheduler.put_away import archive, remove, restore
+from orchestrator.scheduler.put_away import archive, remove, rename, restore
+from orchestrator.scheduler.search_store import dump_searches
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.load import load_study
+from search_spaces.distributions import Real
 from tests.door import PLAIN, ponderay, write
 from tests.integration import tiny as tiny_trainable
 from tests.integration import tiny_first
 from tests.integration.sweeps import run_quietly, searched, tiny
 from tests.integration.test_without_ray import starts
+from tests.orchestrator.made_searches import make_search
 from trainables.errors import InputError
 
 
@@ -127,6 +133,30 @@ def test_a_search_is_drawn_again_where_a_prerequisite_has_changed(workplace, mon
         run_quietly(sweep)
     assert make_room(TaskFactory(sweep, settings, num_gpus=0), accept_code=False)[1] == 2
     assert len(run_quietly(sweep).replicates) == 2
+
+
+def test_a_search_whose_new_name_was_cut_off_has_all_its_trials_after_the_next_try(workplace, monkeypatch):
+    run_quietly(searched(3, seeds=(1,)))
+    settings = read_settings()
+    (before,) = dump_searches("tiny.search", settings)
+    make_search(lambda v: (v["x"], 1.0), 2, {"x": Real(0.1, 1.0)}, "tiny.other", int(before["name"][-16:], 16))
+    with pytest.raises(RefusedError, match=r"has another search called tiny\.other; choose another name"):
+        rename("tiny.search", "tiny.other", settings)
+    calls = itertools.count()
+
+    def cut_off(**trial):
+        if next(calls):
+            raise KeyboardInterrupt
+        return create_trial(**trial)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(search_store, "create_trial", cut_off)
+        rename("tiny.search", "tiny.renamed", settings)
+    rename("tiny.search", "tiny.renamed", settings)
+    (after,) = dump_searches("tiny.renamed", settings)
+    assert after == {**before, "name": before["name"].replace("search", "renamed")}
+    assert dump_searches("tiny.search", settings) == []
+    assert len(load_study("tiny.renamed", settings).replicates) == 3
 
 
 @pytest.mark.slow
