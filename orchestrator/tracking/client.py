@@ -245,8 +245,9 @@ class Tracking:
         self, run_id: str, replicates: Sequence[Replicate], curves: Sequence[Curve], tags: Mapping[str, str]
     ) -> None:
         """Writes what its replicates come to, as `condition_metrics` says, and ends the condition's run."""
-        metrics = [*condition_metrics.of_curves(curves), *condition_metrics.summaries(replicates, now_ms())]
         states = {replicate.state for replicate in replicates}
+        known = self._client.get_run(run_id).data.metrics if states - {"complete"} else ()
+        metrics = [*condition_metrics.of_curves(curves), *condition_metrics.summaries(replicates, now_ms(), known)]
         state = "pruned" if "pruned" in states else "complete" if states <= {"complete"} else "failed"
         self._end(run_id, state, metrics, tags)
 

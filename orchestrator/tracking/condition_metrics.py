@@ -4,7 +4,7 @@ They stand in the condition's run, so that MLflow's own table and charts show th
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mlflow.entities import Metric
 
@@ -14,30 +14,29 @@ from orchestrator.statistics.summary import mean_interval, summarise
 from orchestrator.tracking.names import MAX_LENGTH, mean_curve, std_curve, stored_name
 
 
-def summaries(replicates: Sequence[Replicate], now_ms: int) -> list[Metric]:
+def summaries(replicates: Sequence[Replicate], now_ms: int, known: Collection[str] = ()) -> list[Metric]:
     """Mean, standard deviation, number and 95 % t interval of every metric over the complete replicates of a condition.
 
-    The number is also the step, so that a summary of more replicates is the later one. A number that does not exist,
-    such as the spread of one replicate, is left out.
+    The step is the number of all replicates, so that a summary of more of them is the later one; of as many, the last
+    one that was written, for what was complete may lack an evaluation by now. A number that does not exist, such as the
+    spread of one replicate, is left out.
+
+    Args:
+        known: names of metrics that an earlier summary may have written; a number that is gone becomes NaN there.
     """
     study, condition = Study("", tuple(replicates)), replicates[0].condition
     metrics: list[Metric] = []
     for metric in sorted({name for replicate in replicates for name in replicate.metrics}):
-        values = study.values(condition, metric)
-        if not values:
-            continue
-        summary, interval = summarise(values), mean_interval(values)
-        numbers = {
-            "": summary.mean,
-            ".std": summary.std,
-            ".n": float(summary.n),
-            ".low": interval.low,
-            ".high": interval.high,
-        }
+        numbers = dict.fromkeys(("", ".std", ".n", ".low", ".high"), math.nan)
+        if values := study.values(condition, metric):
+            summary, interval = summarise(values), mean_interval(values)
+            numbers |= {"": summary.mean, ".std": summary.std, ".n": float(summary.n)}
+            numbers |= {".low": interval.low, ".high": interval.high}
+        by_name = {stored_name(metric) + end: one for end, one in numbers.items() if len(metric + end) <= MAX_LENGTH}
         metrics += [
-            Metric(stored_name(metric) + end, number, now_ms, len(values))
-            for end, number in numbers.items()
-            if math.isfinite(number) and len(metric + end) <= MAX_LENGTH
+            Metric(name, number, now_ms, len(replicates))
+            for name, number in by_name.items()
+            if math.isfinite(number) or name in known
         ]
     return metrics
 

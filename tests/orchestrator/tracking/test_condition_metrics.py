@@ -1,6 +1,7 @@
 """What a condition's run says of its replicates, against numbers from a table of Student's t."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -35,6 +36,18 @@ def test_more_replicates_take_the_place_of_fewer(tracking):
     metrics = summarised(tracking, seeds(1.0, 2.0, 6.0, 3.0))
     assert (metrics["per/e"], metrics["per/e.n"]) == (3.0, 4.0)
     assert metrics["per/e.high"] - 3.0 == pytest.approx(3.182446 * math.sqrt(14 / 3) / 2, rel=1e-6)
+
+
+@pytest.mark.every_store
+def test_what_is_no_longer_complete_counts_no_more(tracking):
+    """As where an evaluation was added, and fails under some seeds, or under all."""
+    whole = seeds(1.0, 2.0, 6.0)
+    summarised(tracking, whole)
+    metrics = summarised(tracking, [whole[0], *(replace(one, state="failed") for one in whole[1:])])
+    assert (metrics["per/e"], metrics["per/e.n"]) == (1.0, 1.0)
+    assert all(math.isnan(metrics[f"per/e{end}"]) for end in (".std", ".low", ".high"))
+    assert all(map(math.isnan, summarised(tracking, [replace(one, state="failed") for one in whole]).values()))
+    assert summarised(tracking, whole)["per/e.n"] == 3.0
 
 
 def test_equal_values_have_an_interval_of_no_width(tracking):
