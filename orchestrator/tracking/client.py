@@ -316,9 +316,14 @@ class Tracking:
             self.finish(run_id, "complete")
 
     def unfinished_conditions(self, experiment_id: str) -> set[str]:
-        """Names of conditions whose run has not ended well."""
-        wanted = f"attributes.status != 'FINISHED' and {CONDITIONS}"
-        return {run.data.tags[names.CONDITION] for run in matching(self._client, experiment_id, wanted)}
+        """Names of conditions whose run has not ended well; where a search has stopped one, it has."""
+        wanted, pruned = f"attributes.status != 'FINISHED' and {CONDITIONS}", (ENDED["pruned"], "pruned")
+        runs = matching(self._client, experiment_id, wanted)
+        return {
+            run.data.tags[names.CONDITION]
+            for run in runs
+            if (run.info.status, run.data.tags.get(names.STATE)) != pruned  # one that is open was pruned before
+        }
 
     def deleted_replicates(self, experiment_id: str) -> set[str]:
         """Keys of the replicates whose run a user has deleted."""

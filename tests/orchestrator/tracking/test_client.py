@@ -7,7 +7,9 @@ import pytest
 from mlflow.exceptions import MlflowException
 
 from orchestrator.environment.settings import Settings, read_settings
+from orchestrator.tracking import names
 from orchestrator.tracking.client import Tracking
+from tests.orchestrator.recorded import replicate
 from trainables.errors import DataWarning, InputError
 
 
@@ -48,6 +50,18 @@ def test_revisions_rise_also_over_drivers_and_when_the_clock_goes_back(tracking,
         driver.write_replicates(experiment, run_id, {"x": "y"})
         found.append(driver._client.get_run(run_id).data.metrics["ponderay.updated"])
     assert found == sorted(set(found))
+
+
+@pytest.mark.every_store
+def test_a_condition_that_a_search_stopped_is_finished_once_it_is_written_whole(tracking):
+    experiment, tags = tracking.open_experiment("sweep"), {names.CONDITION: "a"}
+    for state, unfinished in (("failed", {"a"}), ("pruned", set())):
+        run_id = tracking.open_run(experiment, "condition", "0123", "a", tags)
+        assert tracking.unfinished_conditions(experiment) == {"a"}
+        tracking.end_condition(run_id, [replicate("a", 1, state=state)], [], {})
+        assert tracking.unfinished_conditions(experiment) == unfinished
+    tracking.open_run(experiment, "condition", "0123", "a", tags)
+    assert tracking.unfinished_conditions(experiment) == {"a"}
 
 
 def test_the_load_of_the_machine_is_logged_under_mlflows_names(tracking):
