@@ -74,7 +74,7 @@ class SearchedConditions:
     ) -> None:
         assert sweep.search is not None
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self._search, self._max_open, self._evaluation = sweep.search, max_open, evaluation
+        self._sweep, self._search, self._max_open, self._evaluation = sweep, sweep.search, max_open, evaluation
         self._objectives = [objective.metric for objective in sweep.objectives]
         self._identity = identity_of(sweep, fingerprint, evaluation)
         directions = [objective.direction for objective in sweep.objectives]
@@ -83,7 +83,7 @@ class SearchedConditions:
         self._study = _open(store, lock, f"{sweep.name}-{self._identity}", directions, declared(sweep))
         self._seen: set[int] = set()
         self._numbers: dict[str, int] = {}
-        self._open: dict[str, Mapping[str, Any]] = {}
+        self._open: dict[str, str] = {}
         self._held: list[Condition] = []
         self._untold: dict[str, Mapping[str, float] | None] = {}
         self._decisions: dict[str, str] = {}
@@ -93,7 +93,8 @@ class SearchedConditions:
     def more(self) -> Sequence[Condition]:
         """The conditions of earlier drivers first, then a newly drawn one, unless as many as may be are open.
 
-        A condition with the values of an open one waits for that one: their replicates are the same work.
+        A condition with the config of an open one waits for that one, whatever was drawn: their replicates are the same
+        work.
 
         None while Optuna's database cannot be written, such as on a full disk, or is away.
 
@@ -126,10 +127,11 @@ class SearchedConditions:
         waiting, self._held = [*self._held, *self._drawn()], []
         given = []
         for condition in waiting:
-            if condition.values in self._open.values():
+            key = content_hash(self._sweep.config(condition, self._sweep.seeds[0]))
+            if key in self._open.values():
                 self._held.append(condition)
             else:
-                self._open[condition.name] = condition.values
+                self._open[condition.name] = key
                 given.append(condition)
         return given
 

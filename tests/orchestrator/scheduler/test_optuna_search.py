@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from orchestrator.scheduler.optuna_search import SearchedConditions
 from orchestrator.scheduler.pruning import decision_on
 from orchestrator.scheduler.stop_request import LIMIT_S, Outage, StoppedError
-from search_spaces.distributions import Choice, Integer
+from search_spaces.distributions import Choice, Integer, Real
 from search_spaces.halving import Halving
 from search_spaces.sweep import Condition, Constraint, Objective, Search
 from tests.integration.sweeps import searched
@@ -54,9 +54,10 @@ def test_what_earlier_drivers_left_is_kept_where_one_that_was_cut_off_cannot_be_
     ]
 
 
-def test_of_equal_draws_one_is_open_at_a_time(workplace, told):
+@pytest.mark.parametrize("space", [{"x": Choice((0.5,))}, {"sleep_s": Real(0.0, 1.0)}], ids=["values", "keys"])
+def test_of_equal_draws_one_is_open_at_a_time(workplace, told, space):
     """They are the same work; together one of them would never end."""
-    sweep = replace(searched(3), search=Search({"x": Choice((0.5,))}, num_trials=3, sampler="random"))
+    sweep = replace(searched(3), search=Search(space, num_trials=3, sampler="random"))
 
     def opened() -> SearchedConditions:
         return SearchedConditions(sweep, "tiny", "@plain", STORE, Path("optuna.lock"), 2, told.append)
@@ -66,7 +67,7 @@ def test_of_equal_draws_one_is_open_at_a_time(workplace, told):
     assert [search.more() for _ in range(3)] == [[], [], []] and search.num_undrawn() == 2
     search.tell(first, {"error": 0.5, "cost": 1.0})
     (second,) = search.more()
-    assert second.values == first.values and second.name != first.name and not search.is_exhausted()
+    assert (second.values == first.values) == ("x" in space) and second.name != first.name and not search.is_exhausted()
     again = opened()
     assert [one.name for one in again.more()] == [first.name], "first as complete, and then what was open"
     again.tell(first, {"error": 0.5, "cost": 1.0})
