@@ -17,6 +17,7 @@ from orchestrator.statistics.summary import Summary
 from orchestrator.tracking.load import load_constraints, load_directions, load_sweep
 from orchestrator.tracking.named_sweep import find_named
 from search_spaces.known_names import known_names
+from search_spaces.settings import with_all
 from search_spaces.sweep import Sweep
 from trainables.config import AnyConfig, flatten, with_value
 from trainables.errors import InputError
@@ -53,16 +54,16 @@ class Trained:
         sweep = find_named(kept.confirms.sweep if kept and kept.confirms else self.study.sweep)
         declared = next((one for one in sweep.conditions if one.name == self.condition), None)
         config = sweep.config(declared, seed) if declared else with_value(sweep.base, "seed", seed)
-        own, in_key, as_now = config_texts(flatten(config)), key_paths(config), set[str]()
-        for path, text in recorded.items():
-            if path == "seed" or own.get(path) == text:
-                continue
+        own, as_now = config_texts(flatten(config)), set[str]()
+        wanted = {
+            path: config_value(text) for path, text in recorded.items() if path != "seed" and own.get(path) != text
+        }
+        for path in wanted.keys() & own.keys() - key_paths(config):
             try:
-                config = with_value(config, path, config_value(text))
+                with_value(config, path, wanted[path])
             except InputError:
-                if path in in_key or path not in own:
-                    raise
                 as_now.add(path)
+        config = with_all(config, {path: value for path, value in wanted.items() if path not in as_now})
         made = config_texts(flatten(config))
         if differing := [
             path for path, text in made.items() if recorded.get(path, text) != text and path not in as_now
