@@ -30,6 +30,7 @@ from orchestrator.report.bundle.read import read_bundle
 from orchestrator.report.bundle.records import read_provenance, read_question, read_search, read_study
 from orchestrator.report.bundle.verify import check_names
 from orchestrator.report.bundle.write import SEARCH
+from orchestrator.results.question import config_value
 from orchestrator.results.study import Replicate, Study
 from orchestrator.run import run_here
 from orchestrator.statistics import student
@@ -37,7 +38,6 @@ from orchestrator.statistics.discovery_sampling import most_wrong
 from orchestrator.statistics.significance import holm
 from orchestrator.tracking.checkout import has_commit, package_versions, source_of, unpack_commit
 from orchestrator.tracking.load import load_if_run
-from orchestrator.trained import config_value
 from orchestrator.worker.code_version import code_version
 from orchestrator.worker.template import Template
 from orchestrator.worker.work import config_type

@@ -27,6 +27,7 @@ In `toy.py` it is run by `ponderay run toy.py:toy`, and `ponderay pareto toy.py:
 package loads neither torch nor Ray nor MLflow.
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 import orchestrator  # noqa: F401  finds our own packages, whatever folders of the same names the user has
@@ -52,17 +53,17 @@ from trainables.secret import SECRET
 from trainables.trial import Trial
 
 if TYPE_CHECKING:
-    from orchestrator.notebook import checkpoint as checkpoint
-    from orchestrator.notebook import compare as compare
-    from orchestrator.notebook import curves as curves
-    from orchestrator.notebook import from_mlflow as from_mlflow
-    from orchestrator.notebook import importance as importance
-    from orchestrator.notebook import load as load
-    from orchestrator.notebook import pareto as pareto
-    from orchestrator.notebook import report as report
-    from orchestrator.notebook import run as run
-    from orchestrator.notebook import save_report as save_report
     from orchestrator.results.study import Study as Study
+    from ponderay.notebook import checkpoint as checkpoint
+    from ponderay.notebook import compare as compare
+    from ponderay.notebook import curves as curves
+    from ponderay.notebook import from_mlflow as from_mlflow
+    from ponderay.notebook import importance as importance
+    from ponderay.notebook import load as load
+    from ponderay.notebook import pareto as pareto
+    from ponderay.notebook import report as report
+    from ponderay.notebook import run as run
+    from ponderay.notebook import save_report as save_report
 
 __all__ = [
     "NOT_IN_KEY",
@@ -105,9 +106,7 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     """What needs more than declarations is imported when it is asked for."""
     if name in NOTEBOOK:
-        from orchestrator import notebook
-
-        return getattr(notebook, name)
+        return getattr(importlib.import_module("ponderay.notebook"), name)
     if name == "Study":
         from orchestrator.results.study import Study
 

@@ -3,9 +3,9 @@
 from typing import Final
 
 from orchestrator.cli.options import find
-from orchestrator.confirmation import confirmation
 from orchestrator.console.printing import say
 from orchestrator.environment.settings import Settings
+from orchestrator.scheduler.confirmation import confirmation
 from search_spaces.sweep import Sweep
 
 LEAST_SEEDS: Final = 5

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 import moocore
 import numpy as np
@@ -12,6 +13,9 @@ from orchestrator.results.study import Study
 from orchestrator.statistics import scale
 from orchestrator.statistics.student import RESOLUTION
 from search_spaces.sweep import Objective
+
+MOST_OBJECTIVES: Final = 3
+"""The most objectives of a front with its uncertainty."""
 
 
 def is_minimal(rows: NDArray[np.float64]) -> NDArray[np.bool_]:

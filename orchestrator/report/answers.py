@@ -3,10 +3,9 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from orchestrator.pareto.equal_cost import EqualCost, unequal_costs
-from orchestrator.pareto.front import front
+from orchestrator.pareto.front import MOST_OBJECTIVES, front
 from orchestrator.pareto.membership import UncertainFront, uncertain_front
 from orchestrator.published.judge import judge, statement_p_values
 from orchestrator.published.verdict import Verdict
@@ -15,9 +14,6 @@ from orchestrator.results.lookup import no_points
 from orchestrator.results.points import Point
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
-
-MOST_OBJECTIVES: Final = 3
-"""The most objectives of a front."""
 
 
 @dataclass(frozen=True)

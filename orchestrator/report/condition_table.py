@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from orchestrator.pareto.front import MOST_OBJECTIVES
 from orchestrator.report.answers import Answers
 from orchestrator.report.numerals import between, decimals, estimate, fixed, probability
 from orchestrator.report.table import INTERVAL, Cell, Column, Table
@@ -54,7 +55,7 @@ def condition_table(answers: Answers) -> Table:
 def front_objectives(answers: Answers) -> tuple[Objective, ...]:
     """The objectives of the question that the front is of."""
     points = answers.front.points
-    return answers.question.objectives[: len(points[0].summaries) if points else 3]
+    return answers.question.objectives[: len(points[0].summaries) if points else MOST_OBJECTIVES]
 
 
 def is_reference_point(answers: Answers, point: Point) -> bool:

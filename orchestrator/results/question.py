@@ -1,5 +1,6 @@
 """What a sweep asks, as far as its answers need it; JSON-ready, so that answers can be made again elsewhere."""
 
+import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -84,6 +85,14 @@ class Question:
 def config_texts(values: Mapping[str, Any]) -> dict[str, str]:
     """A config's values as text by path, without the seed, passwords and tokens."""
     return redacted_leaves({path: value for path, value in values.items() if path != "seed"})
+
+
+def config_value(text: str) -> Any:
+    """What a config's value was before it was recorded as text."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
 
 
 def key_paths(config: AnyConfig) -> frozenset[str]:

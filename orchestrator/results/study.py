@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from orchestrator.results.points import Point
     from orchestrator.results.question import Question
+    from orchestrator.scheduler.trained import Trained
     from orchestrator.statistics.summary import Summary
-    from orchestrator.trained import Trained
     from search_spaces.sweep import Objective
 
 MOST_NAMED: Final = 8
@@ -266,7 +266,7 @@ class Study:
             InputError: if no complete replicate has the metric, several evaluations have it, or its direction is
                 unknown.
         """
-        from orchestrator.trained import best
+        from orchestrator.scheduler.trained import best
 
         return best(self, metric, direction)
 
@@ -276,7 +276,7 @@ class Study:
         Raises:
             InputError: if there is no such condition, or no replicate of it is complete.
         """
-        from orchestrator.trained import trained
+        from orchestrator.scheduler.trained import trained
 
         return trained(self, condition)
 

@@ -364,11 +364,8 @@ class Recorder:
             sweep = self._factory.sweep
             config: Config = sweep.config(condition, self._factory.first_seed)
             key = content_hash(self._factory.keyed_as, condition.name, config)
-            tags = {
-                names.SWEEP: sweep.name,
-                names.CONDITION: condition.name,
-                NOTE: notes.opening(sweep.description),
-            }
+            note = notes.opening(sweep.description)
+            tags = {names.SWEEP: sweep.name, names.CONDITION: condition.name, NOTE: note}
             settings = encode_settings(condition.settings)
             run_id = self._tracking.open_run(self._experiment, "condition", key, condition.name, tags | settings)
             self._tracking.log(run_id, tags=settings, params=flatten(config))

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import notebook
 from orchestrator.environment.settings import read_settings
 from orchestrator.journal.curve_file import CURVE_FILE
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.tracking import curves
 from orchestrator.tracking.curves import load_curves, load_mean_curves
 from orchestrator.tracking.load import load_study
+from ponderay import notebook
 from tests.integration.sweeps import run_quietly, tiny
 from trainables.errors import InputError
 
@@ -100,7 +100,7 @@ def test_a_notebook_asks_by_metric_and_condition_and_imports_neither_mlflow_nor_
     with pytest.raises(InputError, match="has no results of the condition 'nothing'"):
         notebook.curves(study, "total", "nothing")
     code = (
-        "import sys; from orchestrator.notebook import curves; assert len(curves('tiny.sweep', 'total')) == 4; "
+        "import sys; from ponderay.notebook import curves; assert len(curves('tiny.sweep', 'total')) == 4; "
         "print(*{'mlflow', 'ray', 'torch', 'pandas'} & set(sys.modules))"
     )
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}

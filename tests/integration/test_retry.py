@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from orchestrator import notebook
 from orchestrator.environment.settings import read_settings
 from orchestrator.results.study import Study
 from orchestrator.run import run_here
+from ponderay import notebook
 from search_spaces.sweep import Sweep
 from tests.integration import tiny as trainable
 from tests.integration import tiny_first

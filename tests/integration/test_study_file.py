@@ -13,7 +13,6 @@ import pytest
 from mlflow import MlflowClient
 from rich.console import Console
 
-from orchestrator import notebook
 from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import read_settings
 from orchestrator.journal.study_file import STUDY_FILE, StudyFile, read_study_file
@@ -26,6 +25,7 @@ from orchestrator.scheduler.stop_request import StoppedError
 from orchestrator.scheduler.task_factory import TaskFactory
 from orchestrator.tracking.client import Tracking
 from orchestrator.tracking.load import load_study
+from ponderay import notebook
 from search_spaces.distributions import Choice
 from search_spaces.sweep import Search
 from tests.integration.sweeps import run_quietly, tiny

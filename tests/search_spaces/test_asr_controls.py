@@ -8,13 +8,13 @@ from rich.console import Console
 from scipy.special import expit, stdtrit
 
 from orchestrator.environment.settings import read_settings
-from orchestrator.notebook import compare
 from orchestrator.published.judge import judge
 from orchestrator.published.verdict import Finding
 from orchestrator.results.question import Question
 from orchestrator.results.study import Study
 from orchestrator.run import run_here
 from orchestrator.tracking.client import Tracking
+from ponderay.notebook import compare
 from search_spaces import asr_controls
 from search_spaces.find import find_sweep
 from trainables.asr import cost

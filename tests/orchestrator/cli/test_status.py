@@ -11,13 +11,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from orchestrator import notebook
 from orchestrator.cli.status import _disk, status
 from orchestrator.console.printing import Format
 from orchestrator.machine.processes import process_space, start_time
 from orchestrator.results.study import Origin, Study
 from orchestrator.tracking import load
 from orchestrator.tracking.registry import open_registry
+from ponderay import notebook
 from tests.orchestrator.recorded import replicate
 from tests.orchestrator.tracking.processes import ended_process
 from trainables.errors import InputError

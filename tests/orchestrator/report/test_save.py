@@ -3,9 +3,9 @@
 import pandas
 import pytest
 
-from orchestrator import notebook
 from orchestrator.report.bundle.verify import verify
 from orchestrator.results.study import Study
+from ponderay import notebook
 from search_spaces.sweep import Objective
 from tests.orchestrator.report.studies import small_study
 from trainables.errors import InputError

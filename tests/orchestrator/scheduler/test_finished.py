@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator import notebook
 from orchestrator.scheduler import task_factory
 from orchestrator.scheduler.earlier_results import finished_replicates
 from orchestrator.scheduler.task_factory import TaskFactory
+from ponderay import notebook
 from search_spaces.distributions import Real
 from search_spaces.sweep import Search, Sequential
 from tests.integration import tiny as trainable

@@ -8,12 +8,12 @@ from pathlib import Path
 import optuna
 import pytest
 
-from orchestrator import notebook
 from orchestrator.environment.settings import read_settings
 from orchestrator.scheduler import importance as scheduler_importance
 from orchestrator.scheduler.importance import importance
 from orchestrator.scheduler.optuna_search import SearchedConditions, to_optuna
 from orchestrator.scheduler.search_store import DECLARED, declared, read_trials
+from ponderay import notebook
 from search_spaces.distributions import Choice, Exponential, Integer, Real
 from search_spaces.sweep import Objective, Search
 from tests.integration.sweeps import tiny

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import notebook
 from orchestrator.cli.checkpoint import checkpoint as copy
 from orchestrator.environment.settings import read_settings
 from orchestrator.journal.folder import ReplicateFolder
+from ponderay import notebook
 from tests.integration.sweeps import tiny
 from tests.integration.tiny import TinyEvaluation
 from tests.orchestrator.driven import drive, new_settings

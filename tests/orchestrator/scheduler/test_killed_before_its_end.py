@@ -6,12 +6,12 @@ from dataclasses import replace
 import fsspec
 import pytest
 
-from orchestrator import notebook
 from orchestrator.environment.settings import Settings, read_settings
 from orchestrator.journal.bucket import SharedFolder
 from orchestrator.journal.folder import ReplicateFolder
 from orchestrator.scheduler.earlier_results import finished_replicates
 from orchestrator.scheduler.task_factory import TaskFactory
+from ponderay import notebook
 from tests.integration.sweeps import tiny
 from tests.integration.tiny import TinyEvaluation
 from tests.orchestrator.driven import drive, new_settings

@@ -7,8 +7,8 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, RunTag
 
-from orchestrator import notebook
 from orchestrator.tracking import client as tracking_client
+from ponderay import notebook
 from search_spaces.sweep import Objective
 from tests.orchestrator.recorded import empty_store
 from trainables.errors import InputError

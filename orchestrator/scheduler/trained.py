@@ -1,6 +1,5 @@
 """A condition of a study and what was trained for it: its config, and its checkpoints."""
 
-import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from orchestrator.environment.settings import read_settings
 from orchestrator.results.constraints import missed
 from orchestrator.results.lookup import find_condition
 from orchestrator.results.points import Point
-from orchestrator.results.question import config_texts, key_paths
+from orchestrator.results.question import config_texts, config_value, key_paths
 from orchestrator.results.study import Study
 from orchestrator.scheduler.kept_checkpoint import kept_checkpoint
 from orchestrator.statistics.summary import Summary
@@ -161,11 +160,3 @@ def _recorded(study: Study) -> Sweep | None:
         return load_sweep(study.sweep, read_settings())
     except InputError:
         return None
-
-
-def config_value(text: str) -> Any:
-    """What a config's value was before it was recorded as text."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text

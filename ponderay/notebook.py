@@ -14,8 +14,8 @@ from orchestrator.tracking.load import load_study
 from trainables.errors import InputError
 
 if TYPE_CHECKING:
-    from orchestrator.notebook_views import Comparisons, Front
     from orchestrator.report.answers import Answers
+    from orchestrator.report.views import Comparisons, Front
     from orchestrator.results.question import Question
     from orchestrator.results.trials import Importance
     from orchestrator.results.validations import SeedCurve
@@ -214,9 +214,10 @@ def pareto(study: Study | str, objectives: "Sequence[Objective]" = (), reference
         >>> for point, membership in zip(front.points, front.memberships):  # doctest: +SKIP
         ...     print(point.name, membership.on_front, membership.standing)
     """
-    from orchestrator.notebook_views import Front
+    from orchestrator.pareto.front import MOST_OBJECTIVES
     from orchestrator.pareto.membership import uncertain_front
     from orchestrator.report.answers import Answers
+    from orchestrator.report.views import Front
     from orchestrator.results.lookup import find_condition, no_points
     from orchestrator.results.question import Question
     from orchestrator.results.reference import Reference, find_reference
@@ -224,7 +225,7 @@ def pareto(study: Study | str, objectives: "Sequence[Objective]" = (), reference
 
     loaded = _loaded(study)
     asked = _asked(loaded)
-    chosen = _objectives(loaded, objectives)[:3]
+    chosen = _objectives(loaded, objectives)[:MOST_OBJECTIVES]
     if reference is not None:
         found = Reference(find_condition(loaded, reference))
     elif isinstance(asked, Sweep):
@@ -262,10 +263,10 @@ def compare(
         >>> for found in compare("asr.demo", "surprisal", "random"):  # doctest: +SKIP
         ...     print(found.metric, found.difference, found.interval, found.p_holm, found.answer)
     """
-    from orchestrator.notebook_views import Comparisons
     from orchestrator.pareto.front import front
     from orchestrator.pareto.membership import UncertainFront
     from orchestrator.report.answers import Answers
+    from orchestrator.report.views import Comparisons
     from orchestrator.results import comparison
     from orchestrator.results.foreign_study import TESTS
     from orchestrator.results.lookup import find_points, no_points

@@ -13,8 +13,7 @@ from orchestrator.console.errors import RefusedError
 from orchestrator.environment.settings import Settings
 from orchestrator.journal.study_file import read_study_file
 from orchestrator.journal.summary import JournalSummary
-from orchestrator.pareto.front import front
-from orchestrator.report.answers import MOST_OBJECTIVES
+from orchestrator.pareto.front import MOST_OBJECTIVES, front
 from orchestrator.results.constraints import missed
 from orchestrator.results.lookup import no_points
 from orchestrator.scheduler.earlier_results import EarlierResults

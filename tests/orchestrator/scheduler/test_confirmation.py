@@ -8,17 +8,17 @@ from rich.console import Console
 
 from orchestrator.cli.confirm import find_confirmation
 from orchestrator.cli.options import ask
-from orchestrator.confirmation import confirmation
 from orchestrator.console.errors import RefusedError
 from orchestrator.report.answers import answer
 from orchestrator.report.bundle.records import question_json, read_question
 from orchestrator.report.sentences import summary_sentences
 from orchestrator.results.reference import recorded_question
 from orchestrator.run import run_here
+from orchestrator.scheduler.confirmation import confirmation
 from orchestrator.scheduler.put_away import remove
+from orchestrator.scheduler.trained import best, trained
 from orchestrator.tracking.load import load_study, load_sweep
 from orchestrator.tracking.named_sweep import find_named
-from orchestrator.trained import best, trained
 from search_spaces.distributions import Real
 from search_spaces.sweep import Constraint, Objective
 from tests.integration.sweeps import searched, tiny
@@ -148,7 +148,7 @@ def test_a_recorded_choice_is_not_confirmed_with_other_settings(tmp_path):
 
 def test_a_draw_of_the_smaller_of_two_searches_is_confirmed_and_has_its_config(tmp_path, monkeypatch):
     settings = new_settings(tmp_path)
-    monkeypatch.setattr("orchestrator.trained.read_settings", lambda: settings)
+    monkeypatch.setattr("orchestrator.scheduler.trained.read_settings", lambda: settings)
     monkeypatch.setattr("orchestrator.tracking.named_sweep.read_settings", lambda: settings)
     wide = searched(4, objectives=(Objective("error"),), seeds=(1,))
     run(wide, settings)
@@ -157,7 +157,7 @@ def test_a_draw_of_the_smaller_of_two_searches_is_confirmed_and_has_its_config(t
     (name, *_) = (name for name in study.conditions if float(study.configs[name]["x"]) >= 0.9)
     (best,) = confirmation(narrow, settings, 1, [name]).conditions
     assert best.values["x"] == float(study.configs[name]["x"])
-    monkeypatch.setattr("orchestrator.trained.find_named", lambda name: {"tiny.search": narrow}[name])
+    monkeypatch.setattr("orchestrator.scheduler.trained.find_named", lambda name: {"tiny.search": narrow}[name])
     found = trained(run(confirmation(narrow, settings, 1, [name]), settings), name)
     assert found.config().x == best.values["x"]
     with pytest.raises(
@@ -168,7 +168,7 @@ def test_a_draw_of_the_smaller_of_two_searches_is_confirmed_and_has_its_config(t
 
 def test_of_a_search_with_constraints_what_keeps_them_is_confirmed_and_best_and_the_rest_is_told(tmp_path, monkeypatch):
     settings = new_settings(tmp_path)
-    monkeypatch.setattr("orchestrator.trained.read_settings", lambda: settings)
+    monkeypatch.setattr("orchestrator.scheduler.trained.read_settings", lambda: settings)
     sweep = searched(4, objectives=(Objective("error"),), seeds=(1,))
     study = run(sweep, settings)
     cost, error = means(study, "cost"), means(study, "error")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from orchestrator import trained
 from orchestrator.results.study import Replicate, Study
+from orchestrator.scheduler import trained
 from orchestrator.tracking.names import param_texts
 from tests.integration.sweeps import tiny
 from tests.integration.tiny import TinyConfig, TinyEvaluation

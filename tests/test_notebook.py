@@ -1,9 +1,9 @@
 import pytest
 
-from orchestrator import notebook
 from orchestrator.results.outcome import Outcome
 from orchestrator.results.study import Study
 from orchestrator.tracking.load import load_study
+from ponderay import notebook
 from search_spaces.find import find_sweep
 from search_spaces.sweep import Objective
 from tests.orchestrator.recorded import Store, replicate
