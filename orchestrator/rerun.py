@@ -280,7 +280,9 @@ def _compared(rerun: Rerun, written: Replicate, again: Replicate | None) -> Retr
         estimate = student.of_new_value(known, np.array(pairs[name][1]))
         centre, half = pairs[name][1] - float(estimate.value), float(student.half_width(estimate, 1 - LEVEL))
         p = float(student.two_sided_p(estimate))
-        if not estimate.standard_error and all(len(set(values)) == 1 for values in by_condition.values()):
+        if estimate.standard_error == estimate.value == 0:  # but for rounding
+            p = 1.0
+        elif estimate.standard_error == 0 and all(len(set(values)) == 1 for values in by_condition.values()):
             p = 0.0  # no condition has a spread in it: it is no chance that these seeds have none
         if math.isnan(p):
             unknown = "seeds without a spread" if len(known) > 1 else "no second seed"

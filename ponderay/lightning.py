@@ -96,7 +96,7 @@ class ReportToTrial(Checkpoint):  # Lightning calls these last, so that what a m
     ) -> None:
         """Puts the random generators back, and ends what was cut off behind the report that ended it."""
         states = checkpoint[KEY]
-        trainer.should_stop = states["should_stop"]
+        trainer.should_stop = states.get("should_stop", False)  # earlier versions did not note it
         random.setstate(states["python"])
         states["numpy"]["state"]["key"] = states["numpy"]["state"]["key"].numpy().astype(np.uint32)
         np.random.set_state(states["numpy"])

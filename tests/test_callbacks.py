@@ -73,6 +73,10 @@ def test_lightning_gives_a_value_to_the_epoch_that_logged_it_and_to_no_later_one
     stops = [EarlyStopping(**never_better)]
     assert list(trained(stops=stops)) == [1, 2]
     assert trained(Path("two.ckpt"), stops=stops) == {}, "it had ended when it was cut off"
+    earlier = torch.load("two.ckpt", weights_only=True)
+    del earlier["ponderay.random"]["should_stop"]
+    torch.save(earlier, "two.ckpt")
+    assert list(trained(Path("two.ckpt"))) == [3, 4], "of a version that did not note it"
     lasting = {"workers": 1, "num_sanity_val_steps": 0}
     for refused in ({"max_steps": 8}, {"on_plateau": True}, lasting):
         with pytest.raises(ValueError, match="cannot be resumed to the digit"):

@@ -155,8 +155,16 @@ def this_command() -> str:
 
 
 def command_of_job() -> str:
-    """What sends the `ponderay run` of this process again, where it is a job; else nothing."""
-    return this_command() if is_job() and sys.argv[1:2] == ["run"] else ""
+    """What sends the `ponderay run` of this process again, where it is a job that `submit` sends; else nothing.
+
+    Variables are named without their values: it stands in bundles, and the shell that sends it again has them.
+    """
+    again = this_command() if is_job() and sys.argv[1:2] == ["run"] else ""
+    if not again.startswith("ponderay "):
+        return ""
+    words = shlex.split(again)
+    pairs = zip(["", *words], words, strict=False)
+    return shlex.join([word.partition("=")[0] if before == "--env" else word for before, word in pairs])
 
 
 def refuse_loopback(addresses: Mapping[str, str], what: str) -> None:

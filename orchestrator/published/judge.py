@@ -169,7 +169,7 @@ def _over_items(claim: StatementClaim, is_shown: bool, study: Study, question: Q
     pairs = is_paired(claim, ours, theirs, question.test)
     a, b = (Side(place.text, condition_of(place, question), place.evaluation) for place in (left, right))
     found = next((one for one in over_items(study, a, b, pairs) if one.metric == left.metric), None)
-    if found is None:
+    if found is None or not found.is_whole:
         return ""
     level = 0.9 if claim.relation == "same" and is_shown else 0.95  # as two one-sided tests at 5 % have it
     low, high = (bound * left.scale for bound in found.both.interval(level))

@@ -298,6 +298,7 @@ def _digits(values: Sequence[float]) -> int:
 _ITEM_COLUMNS = (
     "a", "b", "metric", "n_a", "n_b", "num_groups", "num_items", "difference", "low", "high", "both_low", "both_high",
 )  # fmt: skip
+NOT_WHOLE: Final = "the items of some seeds were not kept"
 _ITEM_NOTE = (
     "Over seeds: another training on the same test items may come out so. Over both: other test items too, of other "
     "groups (speakers, parts of a text); nobody can say less of data that nobody has heard. 95 %."
@@ -340,7 +341,9 @@ def over_items_table(answers: Answers) -> Table:
 
 
 def over_items_sentence(found: OverItems) -> str:
-    """The difference with both intervals."""
+    """The difference with both intervals, where it is of all seeds."""
+    if not found.is_whole:
+        return f"{found.a} against {found.b}, {found.metric} by test item: {NOT_WHOLE}."
     digits = decimals([with_interval(found.both.value, found.seeds.interval())])
     seeds, both = (between(one.interval(), digits) or "no interval" for one in (found.seeds, found.both))
     return (
@@ -352,12 +355,23 @@ def over_items_sentence(found: OverItems) -> str:
 def _printed_items(found: tuple[OverItems, ...]) -> tuple[Column, ...]:
     digits = [decimals([with_interval(one.both.value, one.seeds.interval())]) for one in found]
     pairs = list(zip(found, digits, strict=True))
+    texts = [
+        (
+            signed(one.both.value, places),
+            between(one.seeds.interval(), places),
+            between(one.both.interval(), places),
+        )
+        if one.is_whole
+        else ("", NOT_WHOLE, "")
+        for one, places in pairs
+    ]
+    differences, over_seeds, over_both = zip(*texts, strict=True)
     return (
         Column("condition", tuple(one.a for one in found), "a", False),
         Column("against", tuple(one.b for one in found), "b", False),
         Column("metric", tuple(one.metric for one in found), "metric", False),
-        Column("difference", tuple(signed(one.both.value, places) for one, places in pairs), "difference"),
-        Column("over seeds", tuple(between(one.seeds.interval(), places) for one, places in pairs), "low"),
-        Column("over both", tuple(between(one.both.interval(), places) for one, places in pairs), "both_low"),
+        Column("difference", differences, "difference"),
+        Column("over seeds", over_seeds, "low"),
+        Column("over both", over_both, "both_low"),
         Column("groups", tuple(f"{one.num_groups:,}" for one in found), "num_groups"),
     )

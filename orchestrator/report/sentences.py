@@ -211,7 +211,7 @@ def _mixtures(answers: Answers, provenance: StudyProvenance) -> list[str]:
     for name, own in data.items():
         of_data.setdefault(" ".join(sorted(own)), []).extend([name] if own else [])
     if len(parts := [listed(names) for names in of_data.values() if names]) > 1 and not mixed:
-        some = " / ".join(parts[:MAX_NAMED])
+        some = " / ".join(parts[:MAX_NAMED]) + (" / ..." if len(parts) > MAX_NAMED else "")
         found.append(f"Conditions had different data ({some}), which may be a part of their differences.")
     complete = {name: [one for one in study.of(name) if one.state == "complete"] for name in study.conditions}
     kinds = {name: {one.device for one in own} - {""} for name, own in complete.items() if own}

@@ -22,6 +22,7 @@ class OverItems:
         metric: without evaluation.
         seeds: over seeds alone, which says nothing of other test items.
         both: over seeds and groups of test items together.
+        is_whole: whether the items of every seed that has the metric were kept; of fewer it is another difference.
     """
 
     a: str
@@ -33,6 +34,7 @@ class OverItems:
     num_items: int
     seeds: Difference
     both: Difference
+    is_whole: bool
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def by_group(items: ItemErrors, points: Sequence[tuple[str, str]], metric: str, 
 
 
 def over_items(study: Study, a: Place, b: Place, is_paired: bool) -> Iterator[OverItems]:
-    """Every error rate that both points have by item of every seed, on the same test set of two groups at least.
+    """Every error rate that both points have by item, on the same test set of two groups at least.
 
     Args:
         is_paired: whether differences are taken seed by seed; then only seeds count that both have.
@@ -104,15 +106,14 @@ def over_items(study: Study, a: Place, b: Place, is_paired: bool) -> Iterator[Ov
             seeds_of.append({r.seed for r in complete if math.isfinite(r.metrics.get(name, math.nan))})
         if is_paired:
             seeds_of = [set.intersection(*seeds_of)] * 2
-        if [set(own) for own in found.errors] != seeds_of:  # of fewer seeds it is another difference
-            continue
+        is_whole = [set(own) for own in found.errors] == seeds_of
         tables = [np.array(list(own.values())) for own in found.errors]  # errors (seeds, groups)
         both = over_groups.of_difference(tables[0], tables[1], found.lengths, is_paired)
         rates = [table.sum(1) / found.lengths.sum() for table in tables]
         seeds = student.of_paired_difference(*rates) if is_paired else student.of_unpaired_difference(*rates)
         yield OverItems(
             a.name, b.name, metric, len(tables[0]), len(tables[1]), len(found.lengths), found.num_items,
-            Difference(*map(float, seeds)), Difference(*map(float, both)),
+            Difference(*map(float, seeds)), Difference(*map(float, both)), is_whole,
         )  # fmt: skip
 
 

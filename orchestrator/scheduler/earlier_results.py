@@ -135,7 +135,7 @@ class EarlierResults:
             return
         origin = self.known.origins.get(known.key)
         again = origin.again if origin else ""
-        is_job = again.startswith(("ponderay submit ", "kubectl "))
+        is_job = again.startswith("ponderay submit ")
         remedy = f"`{again}` continues it on its cluster" if is_job else f"Run it on {known.host}"
         raise RefusedError(
             f"{task.work.label} was last trained on {known.host}, and its checkpoints are not in "
@@ -276,7 +276,7 @@ def finished_replicates(factory: TaskFactory, accept_code: bool) -> tuple[Replic
         if (task.condition.name, task.seed) not in recorded:  # its condition was renamed
             return ()
         complete.append(replace(known, condition=task.condition.name))
-    is_mirrored = num_mirrored(sweep.name, settings) == len(study.replicates)
+    is_mirrored = num_mirrored(sweep.name, settings) == len({one.key for one in study.replicates})
     return tuple(complete) if is_mirrored else ()  # the driver has still to write it into MLflow
 
 

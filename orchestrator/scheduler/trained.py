@@ -1,5 +1,6 @@
 """A condition of a study and what was trained for it: its config, and its checkpoints."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,6 @@ from orchestrator.statistics.summary import Summary
 from orchestrator.tracking.load import load_constraints, load_directions, load_sweep
 from orchestrator.tracking.named_sweep import find_named
 from search_spaces.known_names import known_names
-from search_spaces.settings import with_all
 from search_spaces.sweep import Sweep
 from trainables.config import AnyConfig, flatten, with_value
 from trainables.errors import InputError
@@ -53,16 +53,24 @@ class Trained:
         sweep = find_named(kept.confirms.sweep if kept and kept.confirms else self.study.sweep)
         declared = next((one for one in sweep.conditions if one.name == self.condition), None)
         config = sweep.config(declared, seed) if declared else with_value(sweep.base, "seed", seed)
-        own, as_now = config_texts(flatten(config)), set[str]()
+        own = config_texts(flatten(config))
         wanted = {
             path: config_value(text) for path, text in recorded.items() if path != "seed" and own.get(path) != text
         }
-        for path in wanted.keys() & own.keys() - key_paths(config):
-            try:
-                with_value(config, path, wanted[path])
-            except InputError:
-                as_now.add(path)
-        config = with_all(config, {path: value for path, value in wanted.items() if path not in as_now})
+        left, num_before = [*wanted], math.inf
+        while len(left) < num_before:  # some values are valid only beside others
+            num_before, trying, left = len(left), left, []
+            for path in trying:
+                try:
+                    config = with_value(config, path, wanted[path])
+                except InputError:
+                    left.append(path)
+        # What is no part of the key, and of which the text is no value, such as evaluations, is as declared now.
+        outside = own.keys() - key_paths(config)
+        as_now = {path for path in left if path in outside and wanted[path] == recorded[path]}
+        for path in left:
+            if path not in as_now:
+                config = with_value(config, path, wanted[path])  # says why not
         made = config_texts(flatten(config))
         if differing := [
             path for path, text in made.items() if recorded.get(path, text) != text and path not in as_now

@@ -160,7 +160,7 @@ def _read(files: Sequence[Path]) -> dict[str, bytes]:
     if not isinstance(files, Sequence) or isinstance(files, str | bytes):
         raise ValueError(f"`artifacts` must be a list of files, but got {shown(files)}.")
     contents: dict[str, bytes] = {}
-    for file in files:
+    for file in dict.fromkeys(files):
         if not _is(file, stat.S_ISREG):
             raise ValueError(f"An artifact must be a file, but there is no file {shown(str(file))}.")
         if (name := Path(file).name) in contents:

@@ -165,6 +165,13 @@ def test_on_another_processor_seeds_without_a_spread_predict_nothing_unless_noth
         again = {(one.condition, one.seed): one for one in with_losses(flat, {("width=4", 1): 4e-4}).replicates}
         rows = compare(plan, [again[one.condition, one.seed] for one in plan.drawn])
         assert [row.result for row in rows if row.result != "same"] == [result]
+    one_value = with_losses(truth, dict.fromkeys(((one.condition, one.seed) for one in truth.replicates), 1234567.8))
+    written = [replace(one, device="Another CPU") for one in one_value.replicates]
+    plan = plan_rerun(bundle(replace(one_value, replicates=tuple(written)), sweep, "c.zip"), sweep, 20, read_settings())
+    rounded = with_losses(one_value, {("width=4", 1): 1234567.8000000003})
+    again = {(one.condition, one.seed): one for one in rounded.replicates}
+    rows = compare(plan, [again[one.condition, one.seed] for one in plan.drawn])
+    assert {row.result for row in rows} == {"same", "within"}, "by rounding alone"
 
 
 def call(*arguments):

@@ -91,11 +91,11 @@ def join_studies(study: Study, parts: Sequence[Part], order: Sequence[str]) -> t
         configs = {**part.study.configs, **configs}
         audit = (*audit, *(one for one in part.study.audit if one not in audit))
         elsewhere |= taken.keys()
-        same = [
+        same = {
             name
             for name, one in theirs.items()
             if one.state == found[name].state and not _differs(one, found[name], part.question)
-        ]
+        }
         curves = tuple(one for one in part.study.validations.curves if (one.condition, one.seed) in same)
         errors = tuple(one for one in part.study.items.errors if (one.condition, one.seed) in same)
         validations = validations.joined(replace(part.study.validations, curves=curves))

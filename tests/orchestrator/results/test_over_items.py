@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from orchestrator.report.comparison_table import over_items_sentence
 from orchestrator.results.item_errors import ItemErrors
 from orchestrator.results.over_items import Place, check_sums, over_items
 from orchestrator.results.study import Replicate, Study
@@ -63,12 +64,13 @@ def test_pairs_are_of_the_seeds_that_both_have():
 
 
 @pytest.mark.parametrize("is_paired", [True, False])
-def test_of_fewer_seeds_than_have_the_metric_nothing_is_said(is_paired):
+def test_of_fewer_seeds_than_have_the_metric_it_is_another_difference(is_paired):
     whole = study(**{name: {seed: items(seed) for seed in (1, 2, 3)} for name in "ab"})
     kept = replace(whole.items, errors=tuple(one for one in whole.items.errors if one.seed < 3))
-    assert list(over_items(whole, A, B, is_paired)) and not list(
-        over_items(replace(whole, items=kept), A, B, is_paired)
-    )
+    studies = whole, replace(whole, items=kept)
+    assert [[one.is_whole for one in over_items(found, A, B, is_paired)] for found in studies] == [[True], [False]]
+    (found,) = over_items(studies[1], A, B, is_paired)
+    assert over_items_sentence(found) == "a against b, per by test item: the items of some seeds were not kept."
 
 
 def test_of_different_test_sets_or_evaluations_nothing_is_said():

@@ -53,6 +53,15 @@ def test_where_anything_is_asked_for_that_is_not_there_a_driver_looks(done, chan
     assert finished(replace(SWEEP, **changes), done.settings) == ()
 
 
+def test_with_a_renamed_condition_a_driver_looks_once(tmp_path):
+    before, settings = tiny({"a": {}, "b": {"x": 0.75}}, name="tiny.named", seeds=(1,)), new_settings(tmp_path)
+    renamed = replace(before, conditions=tiny({"a": {}, "renamed": {"x": 0.75}}).conditions)
+    drive(before, settings)
+    assert finished(renamed, settings) == ()
+    drive(renamed, settings)
+    assert [one.condition for one in finished(renamed, settings)] == ["a", "renamed"]
+
+
 def test_with_other_data_a_driver_looks(done, monkeypatch):
     monkeypatch.setattr(trainable, "fingerprint", lambda config: "other")
     assert finished(SWEEP, done.settings) == ()

@@ -7,6 +7,7 @@ from orchestrator.scheduler import trained
 from orchestrator.tracking.names import param_texts
 from tests.integration.sweeps import tiny
 from tests.integration.tiny import TinyConfig, TinyEvaluation
+from trainables.act.config import ActConfig, Parity
 from trainables.config import flatten
 from trainables.errors import InputError
 
@@ -25,3 +26,9 @@ def test_evaluations_that_were_added_since_are_as_declared_and_all_else_as_it_ra
     assert config == TinyConfig(x=0.25, sleep_s=0.5, evaluations=two)
     with pytest.raises(InputError, match=r"`x`: .* less than or equal to 1, but got 2"):
         config_of(TinyConfig.model_construct(x=2.0), TinyConfig(), monkeypatch)
+
+
+def test_values_that_are_valid_only_beside_others_are_as_they_ran(monkeypatch):
+    """`max_active` is in the key only where it is set."""
+    ran, declared = ActConfig(data=Parity(num_bits=32, max_active=21)), ActConfig(data=Parity(num_bits=16))
+    assert config_of(ran, declared, monkeypatch) == ran

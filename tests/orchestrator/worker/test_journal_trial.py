@@ -38,6 +38,7 @@ def test_two_artifacts_of_one_name_are_refused(work, kind, tmp_path):
     trial = kind(ReplicateFolder(work.folder, {}), work, print, is_writer=True)
     with pytest.raises(ValueError, match=r"must have different names, but two are 'plot\.png'; rename one\.$"):
         trial.report({"loss": 1.0}, step=1, artifacts=files)
+    trial.report({"loss": 1.0}, step=2, artifacts=[files[0], files[0]])  # the same one twice is one
 
 
 def test_what_a_report_may_hold_is_read_back_as_it_was_written(work):
