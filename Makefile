@@ -35,7 +35,7 @@ results: .venv/installed
 
 docs: .venv/installed
 	PDOC_ALLOW_EXEC=1 $(BIN)/pdoc --docformat google --no-show-source --output-directory $(DOCS) \
-		ponderay ponderay.lightning ponderay.transformers orchestrator search_spaces trainables
+		ponderay ponderay.lightning ponderay.notebook ponderay.transformers orchestrator search_spaces trainables
 	@echo "Browse the API reference:  $(DOCS)/index.html"
 
 .venv/installed: pyproject.toml constraints.txt
