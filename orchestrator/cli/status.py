@@ -145,7 +145,7 @@ def _show_driver(study: "Study", settings: "Settings", command: str) -> None:
     origins = with_origins(study, settings).origins
     left = (replicate.key for replicate in study.replicates if replicate.state in ("running", "stopped"))
     begun_by = dict.fromkeys(origins[key].again for key in left if key in origins)
-    begun = ("ponderay run ", "ponderay train ", "ponderay submit ", "kubectl ", "python -m ponderay ")
+    begun = ("ponderay run ", "ponderay train ", "ponderay submit ", "python -m ponderay ")
     commands = [line for line in begun_by if line.startswith(begun)] or [command]
     listed, ending = " and ".join(f"`{line}`" for line in commands), "s" if len(commands) == 1 else ""
     holder = load_holder(study.sweep, settings)

@@ -11,7 +11,7 @@ from orchestrator.report.numerals import between, decimals, estimate, fixed, p_v
 from orchestrator.report.table import INTERVAL, Cell, Column, Table
 from orchestrator.report.training_table import marked
 from orchestrator.results.comparison import Comparison, is_not_worse
-from orchestrator.results.lookup import parts_of
+from orchestrator.results.lookup import place_of
 from orchestrator.results.over_items import OverItems, Place, over_items
 from orchestrator.results.study import Study
 from orchestrator.statistics.pairwise import NAMES, ONE_CONDITION, UNPAIRED, Test
@@ -308,13 +308,10 @@ _ITEM_NOTE = (
 def found_over_items(study: Study, comparisons: Iterable[Comparison], test: Test) -> tuple[OverItems, ...]:
     """What is known by item of each compared pair, once; seeds are paired where the test of the pair is."""
     pairs = {(one.a, one.b): one.is_paired for one in comparisons if study.items.errors}
-    evaluations = study.evaluations()
-    only = evaluations[0] if len(evaluations) == 1 else ""  # the names of points do not say it then
-    parts = {name: parts_of(study, name) for pair in pairs for name in pair}
-    places = {name: Place(name, condition, evaluation or only) for name, (condition, evaluation) in parts.items()}
+    places = {name: Place(name, *place_of(study, name)) for pair in pairs for name in pair}
     found: list[OverItems] = []
     for (a, b), has_same_seeds in pairs.items():
-        is_paired = has_same_seeds and (test == "paired_permutation" or parts[a][0] == parts[b][0])
+        is_paired = has_same_seeds and (test == "paired_permutation" or places[a].condition == places[b].condition)
         found += over_items(study, places[a], places[b], is_paired)
     return tuple(found)
 
@@ -356,11 +353,7 @@ def _printed_items(found: tuple[OverItems, ...]) -> tuple[Column, ...]:
     digits = [decimals([with_interval(one.both.value, one.seeds.interval())]) for one in found]
     pairs = list(zip(found, digits, strict=True))
     texts = [
-        (
-            signed(one.both.value, places),
-            between(one.seeds.interval(), places),
-            between(one.both.interval(), places),
-        )
+        (signed(one.both.value, places), between(one.seeds.interval(), places), between(one.both.interval(), places))
         if one.is_whole
         else ("", NOT_WHOLE, "")
         for one, places in pairs

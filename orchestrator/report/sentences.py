@@ -209,8 +209,9 @@ def _mixtures(answers: Answers, provenance: StudyProvenance) -> list[str]:
         found.append(f"Replicates of one condition had different data: {listed(mixed)}.")
     of_data: dict[str, list[str]] = {}
     for name, own in data.items():
-        of_data.setdefault(" ".join(sorted(own)), []).extend([name] if own else [])
-    if len(parts := [listed(names) for names in of_data.values() if names]) > 1 and not mixed:
+        for fingerprint in own:
+            of_data.setdefault(fingerprint, []).append(name)
+    if len(parts := [listed(names) for names in of_data.values()]) > 1 and not mixed:
         some = " / ".join(parts[:MAX_NAMED]) + (" / ..." if len(parts) > MAX_NAMED else "")
         found.append(f"Conditions had different data ({some}), which may be a part of their differences.")
     complete = {name: [one for one in study.of(name) if one.state == "complete"] for name in study.conditions}

@@ -7,7 +7,7 @@ from orchestrator.report.answers import Answers
 from orchestrator.report.numerals import between, decimals, signed, with_interval
 from orchestrator.report.table import INTERVAL, Column, Table
 from orchestrator.results.improving import ending_of
-from orchestrator.results.lookup import parts_of
+from orchestrator.results.lookup import place_of
 from orchestrator.results.points import Point
 from orchestrator.results.study import Study
 from orchestrator.statistics.improving import LEAST_IN_LAST_THIRD, Ending, Standing
@@ -56,11 +56,7 @@ def marked(study: Study, name: str) -> str:
 
 def standing_of(study: Study, name: str) -> Standing:
     """How a point's training ended."""
-    if not study.validations.curves:
-        return "not known"
-    (condition, evaluation), evaluations = parts_of(study, name), study.evaluations()
-    only = evaluations[0] if len(evaluations) == 1 else ""  # a point's name does not say it then
-    return ending_of(study, condition, evaluation or only).standing
+    return ending_of(study, *place_of(study, name)).standing if study.validations.curves else "not known"
 
 
 def training_sentences(study: Study, names: Sequence[str]) -> tuple[str, ...]:

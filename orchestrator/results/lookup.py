@@ -63,6 +63,12 @@ def parts_of(study: Study, name: str) -> tuple[str, str]:
     return find_condition(study, condition), evaluation
 
 
+def place_of(study: Study, name: str) -> tuple[str, str]:
+    """As `parts_of`; of a study with one evaluation with that one, which the names of its points do not say."""
+    (condition, evaluation), evaluations = parts_of(study, name), study.evaluations()
+    return condition, evaluation or (evaluations[0] if len(evaluations) == 1 else "")
+
+
 def check_objectives(study: Study, objectives: Sequence[Objective]) -> None:
     """Refuses objectives that are no metrics of the study.
 

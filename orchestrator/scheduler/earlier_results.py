@@ -69,7 +69,8 @@ class EarlierResults:
         return {replicate.key: replicate for replicate in self.known.replicates}
 
     @cached_property
-    def _by_name(self) -> Mapping[tuple[str, int], Replicate]:
+    def by_name(self) -> Mapping[tuple[str, int], Replicate]:
+        """The same by condition and seed, for one key may stand under several conditions."""
         return {(replicate.condition, replicate.seed): replicate for replicate in self.known.replicates}
 
     @cached_property
@@ -148,7 +149,7 @@ class EarlierResults:
         condition = task.condition
         if condition is None:
             return ""
-        known = self._by_name.get((condition.name, task.seed)) or self._any_by_name.get(condition.name)
+        known = self.by_name.get((condition.name, task.seed)) or self._any_by_name.get(condition.name)
         if known is None:
             return ""
         now = task.work.key
@@ -262,7 +263,6 @@ def finished_replicates(factory: TaskFactory, accept_code: bool) -> tuple[Replic
             needed = factory.prerequisites(condition, seed)
             tasks |= {task.work.key: task for task in (*needed.values(), factory.replicate(condition, seed, needed))}
     earlier, complete = EarlierResults(study, factory, accept_code), []
-    recorded = {(one.condition, one.seed) for one in study.replicates}
     for task, journal in journals(list(tasks.values())):
         try:
             earlier.check(task, journal)
@@ -273,7 +273,7 @@ def finished_replicates(factory: TaskFactory, accept_code: bool) -> tuple[Replic
         known = earlier.by_key.get(task.work.key)
         if known is None or not is_recorded(known, journal, task) or task.work.lacking(known.metrics):
             return ()
-        if (task.condition.name, task.seed) not in recorded:  # its condition was renamed
+        if (task.condition.name, task.seed) not in earlier.by_name:  # its condition was renamed
             return ()
         complete.append(replace(known, condition=task.condition.name))
     is_mirrored = num_mirrored(sweep.name, settings) == len({one.key for one in study.replicates})

@@ -50,14 +50,7 @@ def paper_front(
 
     Three objectives make a panel for each pair, one below the other.
 
-    Args:
-        log: which axes are logarithmic.
-        width_mm: of the figure.
-        labels: what to call points, by condition or by name of the point; "" leaves the name away.
-        only: conditions or points that are drawn; default: all.
-
-    Raises:
-        InputError: if a name is no point's.
+    Arguments and errors are those of `views.Front.plot`.
     """
     front, objectives = answers.front, front_objectives(answers)
     known = {name for point in front.points for name in (point.name, point.condition)}
